@@ -6,7 +6,7 @@
 //!
 //! Replies with the place at which to go on, nil when there are no more, and an array of `[id,
 //! state, what]`: what is the result of a job that is done, the reason of a dead one, nil otherwise.
-//! A job that was removed is `gone`. The reply ends early once it has 16 MiB of results. Replies
+//! A job that was removed is `gone`. The reply ends early once it has 16 MiB of ids and results. Replies
 //! with nil when there is no such job.
 //!
 //! O(n) for n jobs shown.
@@ -14,7 +14,7 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Look, Looking};
-use super::limits::{DEPS_BYTES_MAX, DEPS_DEFAULT};
+use super::limits::{DEPS_DEFAULT, REPLY_BYTES_MAX};
 use crate::queue::{Id, EDGES_MAX};
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
@@ -62,8 +62,8 @@ impl Look for Deps {
         let (mut edges, mut next) = queue.edges_to(id, from, count, looking.now);
         let mut bytes = 0;
         let mut is_within = |edge: &crate::queue::EdgeView| {
-            let has_room = bytes < DEPS_BYTES_MAX;
-            bytes += edge.what.map_or(0, <[u8]>::len);
+            let has_room = bytes < REPLY_BYTES_MAX;
+            bytes += edge.id.bytes().len() + edge.what.map_or(0, <[u8]>::len);
             has_room
         };
         let shown = edges.iter().take_while(|edge| is_within(edge)).count();

@@ -1,7 +1,14 @@
 //! A job as DQ.GET and DQ.PEEK show it.
 
-use crate::queue::{JobView, Queue, RunState, ScheduleView, Stage, State, Time, Timing};
+use crate::queue::{Id, JobView, Queue, RunState, ScheduleView, Stage, State, Time, Timing};
 use crate::server::replies::{Fields, Replies};
+
+/// How many bytes of its reply clients wrote.
+pub fn bytes_of(job: &JobView, now: Time) -> usize {
+    let parts = [job.reason_at(now), job.note_at(now), job.result, job.group.map(Id::bytes)];
+    let parts = parts.into_iter().flatten().map(<[u8]>::len).sum::<usize>();
+    job.id.bytes().len() + job.body.len() + parts
+}
 
 /// A map of everything there is to a job.
 pub fn reply_job(replies: Replies, queue: &Queue, job: &JobView, now: Time) {

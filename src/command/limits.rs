@@ -5,8 +5,9 @@ pub const KICK_JOBS_MAX: usize = 10_000;
 pub const PURGE_JOBS_DEFAULT: usize = 1_000;
 pub const PURGE_JOBS_MAX: usize = 10_000;
 pub const PEEK_JOBS_MAX: usize = 1_000;
-/// No further job is shown once so many bytes of bodies are together.
-pub const PEEK_BYTES_MAX: usize = 16 << 20;
+/// No further job is shown once a reply has so many bytes of what clients wrote: ids, bodies,
+/// results, notes, reasons. A list of at most 10,000 ids, which are short, needs no such limit.
+pub const REPLY_BYTES_MAX: usize = 16 << 20;
 pub const SCAN_JOBS_DEFAULT: usize = 10;
 pub const SCAN_JOBS_MAX: usize = 10_000;
 /// Of DQ.GROUPS.
@@ -18,8 +19,6 @@ pub const NEXT_TIMES_MAX: usize = 1_000;
 pub const FORECAST_STEPS_MAX: u64 = 1_000;
 /// Of DQ.DEPS.
 pub const DEPS_DEFAULT: usize = 100;
-/// No further job is shown once so many bytes of results are together.
-pub const DEPS_BYTES_MAX: usize = 16 << 20;
 /// Of a worker's reason.
 pub const REASON_BYTES_MAX: usize = 512;
 /// Of a worker's note.

@@ -9,17 +9,17 @@
 //! names the last one that was shown, with its time, goes on in the right place, though the job was
 //! kicked, deleted or touched meanwhile.
 //!
-//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none. With
-//! AFTER alone, an error when the job isn't in this state: nothing says any more where it was.
+//! Replies with an array of maps, as DQ.GET gives them; an empty one when there are none. The reply
+//! ends early once it has 16 MiB of bodies and results. With AFTER alone, an error when the job isn't in this state: nothing says any more where it was.
 //!
 //! O(n log b) for n jobs shown, in a queue of b buckets of up to some hundred jobs; whole buckets
 //! without a job in that state are stepped over.
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::job_reply::reply_job;
+use super::job_reply::{bytes_of, reply_job};
 use super::kinds::{Look, Looking};
-use super::limits::{PEEK_BYTES_MAX, PEEK_JOBS_MAX};
+use super::limits::{PEEK_JOBS_MAX, REPLY_BYTES_MAX};
 use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
@@ -77,8 +77,8 @@ fn show(slots: &[u32], looking: &Looking, replies: Replies) {
     let jobs: Vec<_> = slots
         .iter()
         .map_while(|slot| {
-            let job = queue.view(*slot).filter(|_| bytes < PEEK_BYTES_MAX)?;
-            bytes += job.body.len();
+            let job = queue.view(*slot).filter(|_| bytes < REPLY_BYTES_MAX)?;
+            bytes += bytes_of(&job, looking.now);
             Some(job)
         })
         .collect();

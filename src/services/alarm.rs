@@ -61,18 +61,17 @@ pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
         let until = |deadline: Duration| deadline.saturating_sub(uptime);
         let next_deadline = state.waiters.next_deadline().map(until);
         let to_write = has_writes.then_some(when_writable);
-        let has_more = !state.to_unblock.is_empty() || !state.to_look_at.is_empty();
+        let has_more = state.has_to_unblock() || !state.to_look_at.is_empty();
         let more = has_more.then_some(NEXT_TURN);
         next_deadline.into_iter().chain(to_write).chain(more).min()
     })
 }
 
-/// Unblocks these clients, at the end of the turn.
+/// Unblocks these clients, and those that chores find, at the end of the turn.
 pub fn unblock_soon<H: Host>(host: H, tickets: impl IntoIterator<Item = Ticket>) {
     let is_awaited = host.with(|state| {
-        let before = state.to_unblock.len();
         state.to_unblock.extend(tickets);
-        state.to_unblock.len() == before || std::mem::replace(&mut state.is_turn_end_awaited, true)
+        !state.has_to_unblock() || std::mem::replace(&mut state.is_turn_end_awaited, true)
     });
     if !is_awaited {
         host.at_end_of_turn();

@@ -16,12 +16,18 @@ use super::log::LogForm;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
 use super::{lazyfree, moved, notify, settle, sink, sweep, waiting, watching};
-use crate::queue::{ForgetGroups, Removal, Remove, Time};
+use crate::queue::{ForgetGroups, Millis, Removal, Remove, Time};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
-/// Jobs between two reads of the clock: some tens of microseconds.
+/// Jobs between two reads of the clock, or bytes of them: some tens of microseconds.
 const STEP_JOBS: usize = 100;
+const STEP_BYTES: usize = 4 << 20;
+
+/// A run of the timer removes no further job once it has removed so many bytes. Another thread frees
+/// them, which takes two milliseconds: if it fell behind, it would get in the way of the main thread
+/// at the server's allocator.
+const REMOVED_BYTES_IN_A_RUN: usize = 16 << 20;
 
 /// Two databases were swapped. Clients stay in their database, and there may be jobs for them now.
 pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
@@ -94,6 +100,7 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
         waiting::serve_all_soon(host);
     }
     let slice = TimeSlice::begin(host);
+    host.with(|state| state.removed_bytes = 0);
     // Clients first: those that wait for what a job or a lease came to; and, where the last run left
     // work, those that wait for jobs get half of the budget before more queues are advanced.
     waiting::look_on(host, &slice);
@@ -154,9 +161,12 @@ fn look_after<H: Host>(
     }
     // What is logged: only where this server may write, so not on a replica or while it is paused.
     let may_change = access == Access::Write;
+    let mut forgets_again = None;
     if may_change {
         settle::while_in_slice(host, key, value, slice);
         forget_the_old(host, key, value, slice);
+        let has_removed_enough = has_removed_enough(host);
+        forgets_again = has_removed_enough.then(|| now.saturating_add(Millis::of_ms(1)));
     }
     if waiting::consumers_at(host, key) > 0
         && (!may_change || !waiting::serve(host, key, value, slice, now))
@@ -167,7 +177,8 @@ fn look_after<H: Host>(
     // All of this has moved the next time at which there is something to do, so it is found last.
     let next = value.queue.find_wake_at().into_iter().chain(watching::next_look(host, key)).min();
     let next = next.map(|next| match access {
-        Access::Write => next,
+        // Other queues come first.
+        Access::Write => next.max(forgets_again.unwrap_or(next)),
         // What must be forgotten has to wait until this server may write.
         Access::Read => next.max(now.saturating_add(UNTIL_WRITABLE)),
     });
@@ -184,12 +195,18 @@ fn has_groups_to_forget(value: &QueueValue, now: Time) -> bool {
     value.queue.forgets_groups_at(now).is_some_and(|time| time <= now)
 }
 
+fn has_removed_enough<H: Host>(host: H) -> bool {
+    host.with(|state| state.removed_bytes) >= REMOVED_BYTES_IN_A_RUN
+}
+
 /// Removes jobs that have been kept long enough, then groups without jobs that count for nothing.
 /// These are explicit operations, which are logged.
 fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, slice: &TimeSlice) {
-    while !slice.is_over(host) {
+    while !slice.is_over(host) && !has_removed_enough(host) {
         let circumstances = circumstances(host, value);
         let slots = value.queue.to_forget(circumstances.now, STEP_JOBS);
+        let (slots, bytes) = value.queue.up_to_bytes(slots, STEP_BYTES);
+        host.with(|state| state.removed_bytes += bytes);
         let names = value.queue.ids_of(&slots);
         let (ids, words) = (names.ids(), names.words());
         if ids.is_empty() {

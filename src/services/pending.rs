@@ -21,6 +21,7 @@ pub struct Assigned {
     pub place: KeyRef,
     queue: QueueNumber,
     pub jobs: Vec<PendingDelivery>,
+    bytes: usize,
 }
 
 impl Assigned {
@@ -32,8 +33,15 @@ impl Assigned {
                 (delivery.lease, delivery.attempt, delivery.occurrence());
             PendingDelivery { id: id.bytes().into(), body: body.into(), lease, attempt, occurrence }
         };
-        let jobs = deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
-        Assigned { place, queue: value.number(), jobs }
+        let jobs: Vec<PendingDelivery> =
+            deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
+        let bytes = jobs.iter().map(|job| job.id.len() + job.body.len()).sum();
+        Assigned { place, queue: value.number(), jobs, bytes }
+    }
+
+    /// Of the ids and bodies.
+    pub fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// The jobs to give back when the client has gone away, with their first lease and their key.

@@ -1,7 +1,7 @@
 //! What the services remember of one server, on its main thread. Counters are statics instead
 //! (`notify.rs`), and so are config values.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::calendar::CronCache;
@@ -27,7 +27,7 @@ pub struct State<C> {
     pub leaving: Vec<KeyRef>,
     pub look_again_at: Duration,
     /// Clients to unblock; and whether the end of this turn is awaited for that.
-    pub to_unblock: Vec<Ticket>,
+    pub to_unblock: VecDeque<Ticket>,
     pub is_turn_end_awaited: bool,
     /// While the timer is behind, it looks at keys with waiting clients; it continues after this
     /// one.
@@ -50,6 +50,8 @@ pub struct State<C> {
     pub is_loading: bool,
     /// The last run of the timer was too short for everything that was due.
     pub is_behind: bool,
+    /// Bytes of the jobs that this run of the timer has removed.
+    pub removed_bytes: usize,
     pub stats: Stats,
     pub leases: Leases,
     pub sweep: Pace,
@@ -68,7 +70,7 @@ impl<C: Copy> State<C> {
         to_look_at: BTreeMap::new(),
         leaving: Vec::new(),
         look_again_at: Duration::ZERO,
-        to_unblock: Vec::new(),
+        to_unblock: VecDeque::new(),
         is_turn_end_awaited: false,
         looked_at: None,
         undelivered: BTreeMap::new(),
@@ -81,6 +83,7 @@ impl<C: Copy> State<C> {
         is_primary: false,
         is_loading: false,
         is_behind: false,
+        removed_bytes: 0,
         stats: Stats::NONE,
         leases: Leases::NONE,
         sweep: Pace::NEW,
@@ -93,6 +96,11 @@ impl<C: Copy> State<C> {
     /// Whether this server is a primary that isn't loading.
     pub fn is_active(&self) -> bool {
         self.is_primary && !self.is_loading
+    }
+
+    /// Whether clients are to be unblocked, or chores may find some.
+    pub fn has_to_unblock(&self) -> bool {
+        !self.to_unblock.is_empty() || self.waiters.watchers.has_chores()
     }
 
     pub fn next_queue(&mut self) -> QueueNumber {

@@ -8,15 +8,17 @@ use std::time::Duration;
 
 use super::pending::Assigned;
 use super::place::{Database, KeyRef, Ticket};
-use super::watchers::Watchers;
+use super::watchers::{Step, Watchers};
 use super::wish::{JobsWish, LeasesWish, OutcomeWish, Wish};
-use crate::queue::{Lease, Mode, Pop};
+use crate::queue::{Mode, Pop};
 
 /// A waiting client. `C` is the server's handle of it.
 struct Waiter<C> {
     client: C,
     wish: Wish,
     deadline: Option<Duration>,
+    /// It is to be unblocked since then: no chore needs to.
+    has_timed_out: bool,
 }
 
 /// The clients that wait at a key, in two lines, as one may be served while the other can't: a POP
@@ -61,6 +63,8 @@ pub struct Waiters<C> {
     /// What clients watch.
     pub watchers: Watchers,
     consumers: usize,
+    /// Of the jobs that clients are assigned and haven't got.
+    assigned_bytes: usize,
 }
 
 impl<C: Copy> Waiters<C> {
@@ -71,6 +75,7 @@ impl<C: Copy> Waiters<C> {
         deadlines: BTreeSet::new(),
         watchers: Watchers::NONE,
         consumers: 0,
+        assigned_bytes: 0,
     };
 
     /// How many clients wait.
@@ -102,9 +107,7 @@ impl<C: Copy> Waiters<C> {
                 *told = self.watchers.join_job(place, id, *dies_at, ticket);
             }
             Wish::Leases(LeasesWish { place, held, expire_at, .. }) => {
-                let leases = held.iter().map(|(lease, _)| *lease);
-                let leases = leases.zip(std::mem::take(expire_at));
-                self.watchers.join_leases(place, leases, ticket);
+                self.watchers.join_leases(place, held, &std::mem::take(expire_at), ticket);
             }
             Wish::Jobs(JobsWish { terms, places, .. }) => {
                 self.consumers += 1;
@@ -115,7 +118,7 @@ impl<C: Copy> Waiters<C> {
             }
         }
         self.deadlines.extend(deadline.map(|deadline| (deadline, ticket)));
-        self.waiters.insert(ticket, Waiter { client, wish, deadline });
+        self.waiters.insert(ticket, Waiter { client, wish, deadline, has_timed_out: false });
     }
 
     /// The client to serve next at this key, and its POP: of all clients, or of those in one mode.
@@ -137,6 +140,7 @@ impl<C: Copy> Waiters<C> {
     pub fn assign(&mut self, ticket: Ticket, assigned: Assigned) {
         self.leave_lines(ticket);
         if let Some(Waiter { wish: Wish::Jobs(wish), .. }) = self.waiters.get_mut(&ticket) {
+            self.assigned_bytes += assigned.bytes();
             wish.assigned = Some(Arc::new(assigned));
         }
     }
@@ -146,34 +150,38 @@ impl<C: Copy> Waiters<C> {
         self.waiters.get(&ticket).map(|waiter| waiter.client)
     }
 
-    /// These leases of a client are void. Whether the client is to be unblocked for that: not if it
-    /// was told of others before.
-    pub fn tell_void(&mut self, ticket: Ticket, leases: &[Lease]) -> bool {
-        self.leases_of(ticket).is_some_and(|wish| wish.tell(leases))
+    /// Bytes of the jobs that clients are assigned and haven't got.
+    pub fn assigned_bytes(&self) -> usize {
+        self.assigned_bytes
     }
 
-    /// There is no queue at this key any more. Returns the clients that watched its jobs and
-    /// leases: they are to be unblocked.
-    pub fn tell_all_gone(&mut self, database: Database, key: &[u8]) -> Vec<Ticket> {
-        let (waiting, mut holders) = self.watchers.tell_all(database, key);
-        holders.retain(|ticket| self.leases_of(*ticket).is_some_and(LeasesWish::tell_all));
-        waiting.into_iter().chain(holders).collect()
-    }
-
-    fn leases_of(&mut self, ticket: Ticket) -> Option<&mut LeasesWish> {
-        match &mut self.waiters.get_mut(&ticket)?.wish {
-            Wish::Leases(wish) => Some(wish),
-            Wish::Jobs(_) | Wish::Outcome(_) => None,
+    /// Does so many steps of what is left to do for watchers. Returns the clients that are to be
+    /// unblocked for that.
+    pub fn do_chores(&mut self, steps: usize) -> Vec<Ticket> {
+        let mut tickets = Vec::new();
+        for _ in 0..steps {
+            match self.watchers.step() {
+                Step::Idle => break,
+                Step::Quiet => {}
+                Step::Void(ticket) => tickets.extend(self.tell_void(ticket).then_some(ticket)),
+                Step::Over(over) => {
+                    let is_news = |ticket: &Ticket| {
+                        self.waiters.get(ticket).is_some_and(|waiter| !waiter.has_timed_out)
+                    };
+                    tickets.extend(over.into_iter().filter(is_news));
+                }
+            }
         }
+        tickets
     }
 
-    /// The id of the job of a lease that a client watches.
-    pub fn name_of(&self, ticket: Ticket, lease: Lease) -> Option<Box<[u8]>> {
-        let Wish::Leases(wish) = self.wish(ticket)? else {
-            return None;
-        };
-        let place = self.watchers.place_of(&wish.place, lease, ticket)?;
-        wish.held.get(place).map(|(_, name)| name.clone())
+    /// A lease of a client is void. Whether the client is to be unblocked for that: not if another
+    /// one was void before.
+    fn tell_void(&mut self, ticket: Ticket) -> bool {
+        match self.waiters.get_mut(&ticket) {
+            Some(Waiter { wish: Wish::Leases(wish), has_timed_out: false, .. }) => wish.tell(),
+            Some(_) | None => false,
+        }
     }
 
     /// What the client waits for, and gets if its wait ends now. The client stays.
@@ -185,7 +193,10 @@ impl<C: Copy> Waiters<C> {
     pub fn leave(&mut self, ticket: Ticket) -> Option<Wish> {
         self.leave_lines(ticket);
         let wish = self.waiters.remove(&ticket)?.wish;
-        self.consumers -= usize::from(matches!(wish, Wish::Jobs(_)));
+        if let Wish::Jobs(wish) = &wish {
+            self.consumers -= 1;
+            self.assigned_bytes -= wish.assigned.as_ref().map_or(0, |assigned| assigned.bytes());
+        }
         Some(wish)
     }
 
@@ -201,7 +212,8 @@ impl<C: Copy> Waiters<C> {
             let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
             let is_told = self.wish(ticket).is_some_and(Wish::is_told);
             self.leave_lines(ticket);
-            if !is_told {
+            if let Some(waiter) = self.waiters.get_mut(&ticket).filter(|_| !is_told) {
+                waiter.has_timed_out = true;
                 return Some(ticket);
             }
         }
@@ -229,6 +241,8 @@ impl<C: Copy> Waiters<C> {
             && self.lines.is_empty()
             && self.deadlines.is_empty()
             && self.watchers.is_empty()
+            && !self.watchers.has_chores()
+            && self.assigned_bytes == 0
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&Line> {

@@ -23,13 +23,16 @@ use super::host::Host;
 use super::place::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use super::value::QueueValue;
 use super::watchers::Ended;
-use super::wish::{JobsWish, Wish};
+use super::wish::{JobsWish, LeasesWish, Wish, REPLY_BYTES_IN_A_TURN};
 use super::{sink, wakeup, watching};
-use crate::queue::{Id, Mode, Time};
+use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
 
-/// How many clients are unblocked in a turn. The server writes their replies at the end of the
-/// turn, which takes several times as long as unblocking them: about a millisecond for this many.
-const UNBLOCKED_IN_A_TURN: usize = 100;
+/// No further job is handed out to a client that waits while others are assigned so many bytes and
+/// haven't got them: they are copies.
+const ASSIGNED_BYTES_MAX: usize = POP_BYTES_MAX;
+
+/// Steps of chores between two looks at the clock: some tens of microseconds.
+const STEPS: usize = 100;
 
 /// A key whose slot is on its way to another node is looked at again after this time.
 const LOOKS_AGAIN_AFTER: Duration = Duration::from_secs(1);
@@ -127,6 +130,9 @@ pub fn serve<H: Host>(
         let Some((ticket, pop)) = first else {
             return true;
         };
+        if host.with(|state| state.waiters.assigned_bytes()) >= ASSIGNED_BYTES_MAX {
+            return false;
+        }
         let assigned = match delivery::deliver(host, key, value, &pop, now) {
             Delivered::Jobs(assigned) => assigned,
             Delivered::ConcurrencyFull if only.is_none() => {
@@ -324,7 +330,7 @@ pub fn on_turn_ending<H: Host>(host: H) {
     host.with(|state| state.is_turn_end_awaited = false);
     unblock(host, &TimeSlice::begin(host));
     let goes_on = host.with(|state| {
-        let goes_on = !state.to_unblock.is_empty();
+        let goes_on = state.has_to_unblock();
         state.is_turn_end_awaited |= goes_on;
         goes_on
     });
@@ -333,46 +339,88 @@ pub fn on_turn_ending<H: Host>(host: H) {
     }
 }
 
-/// Unblocks clients that have been assigned jobs or have timed out. Only called by timers.
+/// Unblocks clients that have been told something or have timed out. Only called by timers.
 fn unblock<H: Host>(host: H, slice: &TimeSlice) {
-    let mut tickets = host.with(|state| std::mem::take(&mut state.to_unblock)).into_iter();
-    let mut replies = 0;
-    for ticket in tickets.by_ref() {
+    do_chores(host, slice);
+    let mut bytes = 0;
+    while let Some(ticket) = host.with(|state| state.to_unblock.pop_front()) {
         let client = host.with(|state| {
             let client = state.waiters.client_of(ticket)?;
-            replies += state.waiters.wish(ticket).map_or(0, Wish::size);
+            bytes += state.waiters.wish(ticket).map_or(0, Wish::cost);
             Some(client)
         });
         if let Some(client) = client {
             host.unblock(client);
         }
-        if replies >= UNBLOCKED_IN_A_TURN || slice.is_over(host) {
+        if bytes >= REPLY_BYTES_IN_A_TURN || slice.is_over(host) {
             break;
         }
     }
-    host.with(|state| state.to_unblock.splice(0..0, tickets).for_each(drop));
+}
+
+fn do_chores<H: Host>(host: H, slice: &TimeSlice) {
+    let do_some = || {
+        host.with(|state| {
+            let tickets = state.waiters.do_chores(STEPS);
+            state.to_unblock.extend(tickets);
+            state.waiters.watchers.has_chores()
+        })
+    };
+    while do_some() && !slice.is_over(host) {}
 }
 
 /// The client's wait has ended: by what it waited for, its timeout or CLIENT UNBLOCK. Returns what
 /// it gets, unless it has got that.
 pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
-    let wish = host.with(|state| state.waiters.leave(ticket));
-    wish.map(|wish| or_told_now(host, wish))
+    let wish = leave(host, ticket);
+    wish.map(|wish| as_it_is_now(host, wish))
 }
 
-/// What a client gets whose wait has ended: of a job nothing may have come yet.
-fn or_told_now<H: Host>(host: H, wish: Wish) -> Wish {
-    let wish = match wish {
-        Wish::Outcome(wish) if wish.told.get().is_none() => wish,
-        Wish::Outcome(_) | Wish::Jobs(_) | Wish::Leases(_) => return wish,
-    };
+/// A client waits no longer.
+fn leave<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
+    let wish = host.with(|state| state.waiters.leave(ticket));
+    if let Some(Wish::Leases(_)) = wish {
+        unblock_soon(host, []);
+    }
+    wish
+}
+
+/// What a client gets whose wait has ended. To a job nothing may have happened yet. Of leases, all
+/// are looked at: more of them may be void than the one that ended the wait.
+fn as_it_is_now<H: Host>(host: H, wish: Wish) -> Wish {
+    match wish {
+        Wish::Outcome(wish) if wish.told.get().is_none() => {
+            let (database, name) = &wish.place;
+            let told = host.open((*database, name), Access::Read, |_, value| {
+                let now = time_for(&value.queue, host.wall_clock());
+                Id::new(&wish.id).map(|id| watching::told_now(&value.queue, id, now))
+            });
+            let ended = told.ok().flatten().unwrap_or(Ended::Gone);
+            Wish::Outcome(wish.ended(ended))
+        }
+        Wish::Leases(wish) => {
+            let void = void_now(host, &wish);
+            Wish::Leases(wish.ended(void))
+        }
+        Wish::Outcome(_) | Wish::Jobs(_) => wish,
+    }
+}
+
+/// The places of the leases that are void now. None while they are on their way to another node,
+/// which will tell.
+fn void_now<H: Host>(host: H, wish: &LeasesWish) -> Vec<usize> {
     let (database, name) = &wish.place;
-    let told = host.open((*database, name), Access::Read, |_, value| {
+    let void = host.open((*database, name), Access::Read, |_, value| {
         let now = time_for(&value.queue, host.wall_clock());
-        Id::new(&wish.id).map(|id| watching::told_now(&value.queue, id, now))
+        watching::void_now(&value.queue, &wish.held, now)
     });
-    let ended = told.ok().flatten().unwrap_or(Ended::Gone);
-    Wish::Outcome(wish.ended(ended))
+    match void {
+        Ok(void) => void,
+        Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
+            (0..wish.held.len()).collect()
+        }
+        Err(Closed::Missing | Closed::NotOwn) => Vec::new(),
+    }
 }
 
 /// The reply of a client that is being unblocked. The server drops the reply if the client goes
@@ -380,18 +428,18 @@ fn or_told_now<H: Host>(host: H, wish: Wish) -> Wish {
 /// [`on_unblocked`].
 pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
     let wish = host.with(|state| state.waiters.wish(ticket).cloned());
-    wish.map(|wish| or_told_now(host, wish))
+    wish.map(|wish| as_it_is_now(host, wish))
 }
 
 /// The client has got the reply of [`on_unblocking`].
 pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
-    host.with(|state| drop(state.waiters.leave(ticket)));
+    leave(host, ticket);
 }
 
 /// The client has gone away while it waited, or its wait has ended other than by [`on_unblocked`]:
 /// no job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
-    let wish = host.with(|state| state.waiters.leave(ticket));
+    let wish = leave(host, ticket);
     if let Some(Wish::Jobs(JobsWish { assigned: Some(assigned), terms, .. })) = wish {
         let undelivered = assigned.undelivered(terms.mode);
         host.with(|state| state.undelivered.extend(undelivered));

@@ -2,9 +2,11 @@
 //! No server in here, so that it can be tested.
 
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 use std::sync::{Arc, OnceLock};
+
+use smallvec::SmallVec;
 
 use super::place::{Database, KeyRef, Ticket};
 use crate::queue::{Lease, State, Time};
@@ -21,16 +23,25 @@ pub enum Ended {
     In(State, Option<Box<[u8]>>),
 }
 
-/// A lease that a client watches, and the id of its job.
-pub type Held = (Lease, Box<[u8]>);
+impl Ended {
+    /// Of the result or reason.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Ended::In(_, Some(what)) => what.len(),
+            Ended::In(_, None) | Ended::Gone => 0,
+        }
+    }
+}
+
+/// A lease that clients watch, and the id of its job.
+pub type Held = (Lease, Arc<[u8]>);
 
 /// What is looked at, when it may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The job with this id, for which clients wait.
     Job(Box<[u8]>),
-    /// A lease, which this client watches.
-    Lease(Lease, Ticket),
+    Lease(Held),
 }
 
 /// The clients that wait for a job.
@@ -42,19 +53,23 @@ struct OfJob {
     dies_at: Option<Time>,
 }
 
-/// A lease that a client watches.
+/// A lease that clients watch. It is looked at once, however many they are.
+#[derive(Default)]
 struct OfLease {
-    /// Its place among those of the client.
-    place: usize,
+    /// Sorted: a later client has a higher ticket.
+    holders: Holders,
     /// When the life of its job is over.
     expires_at: Option<Time>,
 }
+
+/// Most leases are watched by one client.
+type Holders = SmallVec<[Ticket; 2]>;
 
 /// What is watched at a key.
 #[derive(Default)]
 struct AtKey {
     jobs: BTreeMap<Box<[u8]>, OfJob>,
-    leases: BTreeMap<(Lease, Ticket), OfLease>,
+    leases: BTreeMap<Held, OfLease>,
     /// The clients that watch leases.
     holders: BTreeSet<Ticket>,
     /// How many clients wait for jobs.
@@ -63,14 +78,39 @@ struct AtKey {
     looks: BTreeSet<(Time, Subject)>,
 }
 
-/// Every operation is O(log n) in the number of jobs and leases that are watched at the key.
+/// What goes with leases times clients, and is done in steps.
+enum Chore {
+    /// A lease is void: these clients are to be unblocked.
+    Tell(Holders),
+    /// A queue has left its key: all that was watched there is over.
+    Clear(Box<AtKey>),
+    /// A client waits no longer: it watches none of these leases, up to the `left`th.
+    Leave { place: KeyRef, held: Arc<[Held]>, left: usize, ticket: Ticket },
+}
+
+/// What a step of a chore came to.
+pub enum Step {
+    /// There is nothing to do.
+    Idle,
+    Quiet,
+    /// A lease of this client is void.
+    Void(Ticket),
+    /// These clients waited for a job, and need not wait any longer.
+    Over(BTreeSet<Ticket>),
+}
+
+type Keys = BTreeMap<Database, BTreeMap<Box<[u8]>, AtKey>>;
+
+/// Every operation is O(log n) in the number of jobs and leases that are watched at the key; what
+/// takes longer is left as a chore.
 #[derive(Default)]
 pub struct Watchers {
-    keys: BTreeMap<Database, BTreeMap<Box<[u8]>, AtKey>>,
+    keys: Keys,
+    chores: VecDeque<Chore>,
 }
 
 impl Watchers {
-    pub const NONE: Watchers = Watchers { keys: BTreeMap::new() };
+    pub const NONE: Watchers = Watchers { keys: BTreeMap::new(), chores: VecDeque::new() };
 
     /// How many clients watch something at this key.
     pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
@@ -106,18 +146,24 @@ impl Watchers {
         of_job.told.clone()
     }
 
-    /// A client watches leases, each of a job whose life is over then.
+    /// A client watches leases, each of a job whose life is over then. O(log n) for each.
     pub fn join_leases(
         &mut self,
         (database, key): &KeyRef,
-        leases: impl Iterator<Item = (Lease, Option<Time>)>,
+        held: &[Held],
+        expire_at: &[Option<Time>],
         ticket: Ticket,
     ) {
         let at = self.at_or_new(*database, key);
         at.holders.insert(ticket);
-        for (place, (lease, expires_at)) in leases.enumerate() {
-            at.leases.insert((lease, ticket), OfLease { place, expires_at });
-            at.looks.extend(expires_at.map(|time| (time, Subject::Lease(lease, ticket))));
+        for (held, expires_at) in held.iter().zip(expire_at) {
+            let of_lease = at.leases.entry(held.clone()).or_default();
+            // It may have named a lease twice.
+            if of_lease.holders.last() != Some(&ticket) {
+                of_lease.holders.push(ticket);
+            }
+            of_lease.expires_at = *expires_at;
+            at.looks.extend(expires_at.map(|time| (time, Subject::Lease(held.clone()))));
         }
     }
 
@@ -135,18 +181,13 @@ impl Watchers {
         });
     }
 
-    pub fn leave_leases(&mut self, (database, key): &KeyRef, held: &[Held], ticket: Ticket) {
-        self.change(*database, key, |at| {
-            if !at.holders.remove(&ticket) {
-                return;
-            }
-            for (lease, _) in held {
-                let of_lease = at.leases.remove(&(*lease, ticket));
-                if let Some(time) = of_lease.and_then(|of_lease| of_lease.expires_at) {
-                    at.looks.remove(&(time, Subject::Lease(*lease, ticket)));
-                }
-            }
-        });
+    /// A client watches these leases no longer. O(log n), and a chore is left.
+    pub fn leave_leases(&mut self, place: &KeyRef, held: &Arc<[Held]>, ticket: Ticket) {
+        let (database, key) = place;
+        if self.change(*database, key, |at| at.holders.remove(&ticket)) == Some(true) {
+            let (place, held, left) = (place.clone(), held.clone(), held.len());
+            self.chores.push_back(Chore::Leave { place, held, left, ticket });
+        }
     }
 
     /// Whether a client waits for this job.
@@ -154,23 +195,19 @@ impl Watchers {
         self.at(database, key).is_some_and(|at| at.jobs.contains_key(id))
     }
 
-    /// The clients that watch this lease.
-    pub fn holders_of(&self, database: Database, key: &[u8], lease: Lease) -> Vec<Ticket> {
-        let Some(at) = self.at(database, key) else {
-            return Vec::new();
-        };
-        let leases = at.leases.range((lease, Ticket::MIN)..=(lease, Ticket::MAX));
-        leases.map(|((_, ticket), _)| *ticket).collect()
+    /// Whether a client watches this lease.
+    pub fn is_watched(&self, database: Database, key: &[u8], held: &Held) -> bool {
+        self.at(database, key).is_some_and(|at| at.leases.contains_key(held))
     }
 
-    /// The place of a lease among those that this client watches here.
-    pub fn place_of(
-        &self,
-        (database, key): &KeyRef,
-        lease: Lease,
-        ticket: Ticket,
-    ) -> Option<usize> {
-        self.at(*database, key)?.leases.get(&(lease, ticket)).map(|of_lease| of_lease.place)
+    /// This lease is void: the clients that watch it are told by a chore.
+    pub fn set_void(&mut self, database: Database, key: &[u8], held: &Held) {
+        let holders = self.change(database, key, |at| at.forget_lease(held)).flatten();
+        if let Some(mut holders) = holders {
+            // They are taken from its end.
+            holders.reverse();
+            self.chores.push_front(Chore::Tell(holders));
+        }
     }
 
     /// The job that clients wait for dies at another time.
@@ -190,16 +227,39 @@ impl Watchers {
         told.flatten().map_or(BTreeSet::new(), |of_job| of_job.tell(ended))
     }
 
-    /// There is no queue at this key any more: tells all clients that wait for its jobs. Returns
-    /// these, and those that watch leases.
-    pub fn tell_all(
-        &mut self,
-        database: Database,
-        key: &[u8],
-    ) -> (BTreeSet<Ticket>, BTreeSet<Ticket>) {
-        let at = self.change(database, key, std::mem::take).unwrap_or_default();
-        let tell = |of_job: OfJob| of_job.tell(Ended::Gone);
-        (at.jobs.into_values().flat_map(tell).collect(), at.holders)
+    /// There is no queue at this key any more: the clients that watch its jobs and leases are told by
+    /// a chore.
+    pub fn clear(&mut self, database: Database, key: &[u8]) {
+        if let Some(at) = self.change(database, key, std::mem::take) {
+            self.chores.push_back(Chore::Clear(Box::new(at)));
+        }
+    }
+
+    pub fn has_chores(&self) -> bool {
+        !self.chores.is_empty()
+    }
+
+    /// Does a step of the first chore: some tenths of a microsecond.
+    pub fn step(&mut self) -> Step {
+        let Some(chore) = self.chores.front_mut() else {
+            return Step::Idle;
+        };
+        let step = match chore {
+            Chore::Tell(holders) => holders.pop().map(Step::Void),
+            Chore::Clear(at) => at.clear_one(),
+            Chore::Leave { place: (database, key), held, left, ticket } => {
+                let next = left.checked_sub(1);
+                next.and_then(|next| held.get(next)).map(|held| {
+                    *left -= 1;
+                    change(&mut self.keys, *database, key, |at| at.leave_lease(held, *ticket));
+                    Step::Quiet
+                })
+            }
+        };
+        step.unwrap_or_else(|| {
+            self.chores.pop_front();
+            Step::Quiet
+        })
     }
 
     /// When time alone next changes something that is watched at this key.
@@ -229,12 +289,12 @@ impl Watchers {
         let (after_job, after_lease) = match last {
             None => (Some(Bound::Unbounded), Bound::Unbounded),
             Some(Subject::Job(id)) => (Some(Bound::Excluded(id.clone())), Bound::Unbounded),
-            Some(Subject::Lease(lease, ticket)) => (None, Bound::Excluded((*lease, *ticket))),
+            Some(Subject::Lease(held)) => (None, Bound::Excluded(held.clone())),
         };
         let jobs = after_job.map(|after| at.jobs.range((after, Bound::Unbounded)));
         let jobs = jobs.into_iter().flatten().map(|(id, _)| Subject::Job(id.clone()));
         let leases = at.leases.range((after_lease, Bound::Unbounded));
-        let leases = leases.map(|((lease, ticket), _)| Subject::Lease(*lease, *ticket));
+        let leases = leases.map(|(held, _)| Subject::Lease(held.clone()));
         jobs.chain(leases).take(count).collect()
     }
 
@@ -246,26 +306,35 @@ impl Watchers {
         self.keys.entry(database).or_default().entry(key.into()).or_default()
     }
 
-    /// Changes what is watched at a key, if anything is.
     fn change<R>(
         &mut self,
         database: Database,
         key: &[u8],
-        change: impl FnOnce(&mut AtKey) -> R,
+        work: impl FnOnce(&mut AtKey) -> R,
     ) -> Option<R> {
-        let Entry::Occupied(mut keys) = self.keys.entry(database) else {
-            return None;
-        };
-        let at = keys.get_mut().get_mut(key)?;
-        let changed = change(at);
-        if at.len() == 0 {
-            keys.get_mut().remove(key);
-        }
-        if keys.get().is_empty() {
-            keys.remove();
-        }
-        Some(changed)
+        change(&mut self.keys, database, key, work)
     }
+}
+
+/// Changes what is watched at a key, if anything is.
+fn change<R>(
+    keys: &mut Keys,
+    database: Database,
+    key: &[u8],
+    work: impl FnOnce(&mut AtKey) -> R,
+) -> Option<R> {
+    let Entry::Occupied(mut keys) = keys.entry(database) else {
+        return None;
+    };
+    let at = keys.get_mut().get_mut(key)?;
+    let changed = work(at);
+    if at.is_empty() {
+        keys.get_mut().remove(key);
+    }
+    if keys.get().is_empty() {
+        keys.remove();
+    }
+    Some(changed)
 }
 
 impl OfJob {
@@ -279,6 +348,42 @@ impl OfJob {
 impl AtKey {
     fn len(&self) -> usize {
         self.waiting + self.holders.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.jobs.is_empty() && self.leases.is_empty() && self.holders.is_empty()
+    }
+
+    /// A step of what its clients are told, and of what is freed then; `None` once nothing is left.
+    fn clear_one(&mut self) -> Option<Step> {
+        if let Some((_, of_job)) = self.jobs.pop_first() {
+            return Some(Step::Over(of_job.tell(Ended::Gone)));
+        }
+        if let Some(ticket) = self.holders.pop_first() {
+            return Some(Step::Void(ticket));
+        }
+        let is_one_freed = self.leases.pop_first().is_some() | self.looks.pop_first().is_some();
+        is_one_freed.then_some(Step::Quiet)
+    }
+
+    fn forget_lease(&mut self, held: &Held) -> Option<Holders> {
+        let OfLease { holders, expires_at } = self.leases.remove(held)?;
+        if let Some(time) = expires_at {
+            self.looks.remove(&(time, Subject::Lease(held.clone())));
+        }
+        Some(holders)
+    }
+
+    fn leave_lease(&mut self, held: &Held, ticket: Ticket) {
+        let Some(of_lease) = self.leases.get_mut(held) else {
+            return;
+        };
+        if let Ok(at) = of_lease.holders.binary_search(&ticket) {
+            of_lease.holders.remove(at);
+        }
+        if of_lease.holders.is_empty() {
+            self.forget_lease(held);
+        }
     }
 
     fn set_death(&mut self, id: &[u8], dies_at: Option<Time>) {

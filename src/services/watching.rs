@@ -6,22 +6,22 @@
 //! Telling them writes nothing. So it is done in the middle of a transaction, too: what happened in
 //! it is told, and not what is left behind it.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::alarm::{arm, unblock_soon, TimeSlice};
 use super::host::Host;
-use super::place::{Database, KeyRef, QueueKey, Ticket};
+use super::place::{Database, KeyRef, QueueKey};
 use super::value::QueueValue;
 use super::wakeup;
-use super::watchers::{Ended, Subject};
+use super::watchers::{Ended, Held, Subject};
 use super::wish::Wish;
 use crate::queue::{Claim, Finished, Id, JobNews, Lease, Queue, State, Time};
 
 /// How many things are looked at between two looks at the clock: some tens of microseconds.
 const STEP: usize = 100;
 
-/// The leases of each client that have just become void.
-type Voided = BTreeMap<Ticket, Vec<Lease>>;
+/// To copy so many bytes of a result takes as long as to look at something.
+const BYTES_A_LOOK: usize = 4 << 10;
 
 /// How many clients watch jobs or leases of the queue at this key.
 pub fn watchers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
@@ -54,7 +54,7 @@ pub fn leases_wish(
     let held = claims.iter().filter_map(|claim| {
         queue.watch(claim.id);
         let expires_at = queue.get(claim.id)?.progress.expires_at;
-        Some((claim.lease?, Box::from(claim.id.bytes()), expires_at))
+        Some(((claim.lease?, Arc::from(claim.id.bytes())), expires_at))
     });
     Ok(Wish::leases(place, held.collect()))
 }
@@ -84,7 +84,7 @@ pub fn tell<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: 
 #[cold]
 #[inline(never)]
 fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
-    let (mut news, mut void) = (value.queue.take_news(), Voided::new());
+    let mut news = value.queue.take_news();
     // What a log repeats is old.
     if host.with(|state| state.is_loading) {
         return;
@@ -96,22 +96,20 @@ fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now:
         }
     }
     for JobNews { id, lease, .. } in news {
-        let database = key.database();
-        let (is_awaited, holders) = host.with(|state| {
-            let watchers = &state.waiters.watchers;
-            let holders = lease.map(|lease| watchers.holders_of(database, key.name(), lease));
-            (watchers.is_awaited(database, key.name(), &id), holders.unwrap_or_default())
+        let (database, held) = (key.database(), lease.map(|lease| (lease, Arc::from(&*id))));
+        let (is_awaited, held) = host.with(|state| {
+            let (name, watchers) = (key.name(), &state.waiters.watchers);
+            let held = held.filter(|held| watchers.is_watched(database, name, held));
+            (watchers.is_awaited(database, name, &id), held)
         });
         if is_awaited {
-            look(host, key, &mut value.queue, now, &Subject::Job(id), &mut void);
+            look(host, key, &mut value.queue, now, &Subject::Job(id));
         }
-        for (lease, ticket) in
-            lease.into_iter().flat_map(|lease| holders.iter().map(move |ticket| (lease, *ticket)))
-        {
-            look(host, key, &mut value.queue, now, &Subject::Lease(lease, ticket), &mut void);
+        if let Some(held) = held {
+            look(host, key, &mut value.queue, now, &Subject::Lease(held));
         }
     }
-    end_leases(host, void);
+    unblock_soon(host, []);
 }
 
 /// Tells clients what time has done to what they watch. False if the time slice was too short.
@@ -125,17 +123,17 @@ pub fn tell_due<H: Host>(
     if host.with(|state| state.waiters.watchers.is_empty()) {
         return true;
     }
-    let (database, mut void, mut steps) = (key.database(), Voided::new(), 0);
+    let (database, mut looks) = (key.database(), 0);
     let take = || host.with(|state| state.waiters.watchers.take_due(database, key.name(), now));
     while let Some(subject) = take() {
-        look(host, key, &mut value.queue, now, &subject, &mut void);
-        steps += 1;
-        if steps % STEP == 0 && slice.is_over(host) {
-            end_leases(host, void);
+        looks += look(host, key, &mut value.queue, now, &subject);
+        if looks >= STEP && slice.is_over(host) {
+            unblock_soon(host, []);
             return false;
         }
+        looks %= STEP;
     }
-    end_leases(host, void);
+    unblock_soon(host, []);
     true
 }
 
@@ -149,50 +147,70 @@ pub fn look_at_all<H: Host>(
     mut last: Option<Subject>,
     slice: &TimeSlice,
 ) -> Option<Subject> {
-    let (database, mut void) = (key.database(), Voided::new());
-    loop {
-        let subjects = host
-            .with(|state| state.waiters.watchers.behind(database, key.name(), last.as_ref(), STEP));
-        for subject in &subjects {
-            look(host, key, &mut value.queue, now, subject, &mut void);
+    let (database, mut looks) = (key.database(), 0);
+    let behind = |last: Option<&Subject>| {
+        host.with(|state| state.waiters.watchers.behind(database, key.name(), last, STEP))
+    };
+    let is_cut = 'looked: loop {
+        let subjects = behind(last.as_ref());
+        if subjects.is_empty() {
+            break false;
         }
-        let is_cut = !subjects.is_empty() && slice.is_over(host);
-        last = subjects.into_iter().last();
-        if is_cut || last.is_none() {
-            end_leases(host, void);
-            return last;
+        for subject in subjects {
+            looks += look(host, key, &mut value.queue, now, &subject);
+            last = Some(subject);
+            if looks >= STEP && slice.is_over(host) {
+                break 'looked true;
+            }
+            looks %= STEP;
         }
-    }
+    };
+    unblock_soon(host, []);
+    last.filter(|_| is_cut)
 }
 
-/// Something watched may have changed: tells those that watch it, or goes on watching.
+/// Something watched may have changed: tells those that watch it, or goes on watching. Returns how
+/// many looks it counts for.
 fn look<H: Host>(
     host: H,
     key: &impl QueueKey,
     queue: &mut Queue,
     now: Time,
     subject: &Subject,
-    void: &mut Voided,
-) {
+) -> usize {
     match subject {
         Subject::Job(name) => {
             match Id::new(name).map_or(Some(Ended::Gone), |id| ended(queue, id, now)) {
-                Some(ended) => end(host, key, name, ended),
+                Some(ended) => {
+                    let bytes = ended.bytes();
+                    end(host, key, name, ended);
+                    return 1 + bytes / BYTES_A_LOOK;
+                }
                 None => go_on(host, key, queue, name),
             }
         }
-        Subject::Lease(lease, ticket) => {
-            let name = host.with(|state| state.waiters.name_of(*ticket, *lease));
-            let Some(id) = name.as_deref().and_then(Id::new) else {
-                return;
-            };
-            if queue.is_good(now, &Claim { id, lease: Some(*lease) }) {
-                queue.watch(id);
-            } else {
-                void.entry(*ticket).or_default().push(*lease);
+        Subject::Lease(held) => {
+            let (lease, name) = held;
+            let id = Id::new(name).filter(|id| is_good(queue, *id, *lease, now));
+            if id.is_none_or(|id| !queue.watch(id)) {
+                let database = key.database();
+                host.with(|state| state.waiters.watchers.set_void(database, key.name(), held));
             }
         }
     }
+    1
+}
+
+fn is_good(queue: &Queue, id: Id, lease: Lease, now: Time) -> bool {
+    queue.is_good(now, &Claim { id, lease: Some(lease) })
+}
+
+/// The places of the leases that are void now.
+pub fn void_now(queue: &Queue, held: &[Held], now: Time) -> Vec<usize> {
+    let is_good =
+        |(lease, name): &Held| Id::new(name).is_some_and(|id| is_good(queue, id, *lease, now));
+    let void = held.iter().enumerate().filter(|(_, held)| !is_good(held));
+    void.map(|(place, _)| place).collect()
 }
 
 fn go_on<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, name: &[u8]) {
@@ -231,15 +249,6 @@ fn end<H: Host>(host: H, key: &impl QueueKey, name: &[u8], ended: Ended) {
     unblock_soon(host, tickets);
 }
 
-fn end_leases<H: Host>(host: H, void: Voided) {
-    let tickets: Vec<Ticket> = host.with(|state| {
-        let told =
-            void.into_iter().filter(|(ticket, leases)| state.waiters.tell_void(*ticket, leases));
-        told.map(|(ticket, _)| ticket).collect()
-    });
-    unblock_soon(host, tickets);
-}
-
 /// The queue leaves this key: its jobs and leases are gone. In a cluster it may go to another node:
 /// the timer will look.
 pub fn on_leaving<H: Host>(host: H, database: Database, name: &[u8]) {
@@ -258,8 +267,8 @@ pub fn on_gone_from<H: Host>(host: H, database: Database, name: &[u8]) {
     if host.with(|state| state.waiters.watchers.is_empty() || state.is_loading) {
         return;
     }
-    let tickets = host.with(|state| state.waiters.tell_all_gone(database, name));
-    unblock_soon(host, tickets);
+    host.with(|state| state.waiters.watchers.clear(database, name));
+    unblock_soon(host, []);
 }
 
 /// Another queue may be at this key: the timer will look.

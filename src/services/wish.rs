@@ -1,15 +1,22 @@
 //! What clients wait for, and what each gets.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::pending::Assigned;
 use super::place::KeyRef;
 use super::watchers::{Ended, Held, Told};
-use crate::queue::{Id, Lease, Pop, Time};
+use crate::queue::{Id, Pop, Time};
 
-/// So many ids of void leases take as long as another reply.
-const IDS_IN_AN_ANSWER: usize = 100;
+/// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
+/// once so many are together. To copy and send them takes two to three milliseconds.
+pub const REPLY_BYTES_IN_A_TURN: usize = 2 << 20;
+
+/// What the shortest reply counts for. The server writes the replies at the end of the turn, which
+/// takes several times as long as unblocking: about a millisecond for a hundred clients.
+const REPLY_COST: usize = REPLY_BYTES_IN_A_TURN / 100;
+
+/// What a job or a lease in a reply counts for, beside its bytes.
+const PART_COST: usize = REPLY_COST / 100;
 
 /// How the reply looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,17 +75,10 @@ pub struct LeasesWish {
     pub held: Arc<[Held]>,
     /// When the life of each job is over. Empty once the client waits.
     pub expire_at: Vec<Option<Time>>,
-    void: Void,
-}
-
-/// Which leases are void.
-#[derive(Clone, Default)]
-enum Void {
-    #[default]
-    None,
-    /// Those at these places, in their order.
-    Some(Vec<usize>),
-    All,
+    /// One was void, so the client is about to be unblocked.
+    is_told: bool,
+    /// The places of those that are void when the reply is made.
+    void: Vec<usize>,
 }
 
 impl OutcomeWish {
@@ -89,37 +89,20 @@ impl OutcomeWish {
 }
 
 impl LeasesWish {
-    /// These leases are void. False if others were before, of which the client is told already.
-    pub fn tell(&mut self, leases: &[Lease]) -> bool {
-        let Void::None = self.void else {
-            return false;
-        };
-        let leases: BTreeSet<Lease> = leases.iter().copied().collect();
-        let is_void = |(_, (lease, _)): &(usize, &Held)| leases.contains(lease);
-        let places = self.held.iter().enumerate().filter(is_void).map(|(place, _)| place);
-        self.void = Void::Some(places.collect());
-        true
+    /// A lease is void. False if one was before.
+    pub fn tell(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_told, true)
     }
 
-    /// The same of all leases.
-    pub fn tell_all(&mut self) -> bool {
-        let is_news = matches!(self.void, Void::None);
-        if is_news {
-            self.void = Void::All;
-        }
-        is_news
+    /// Its wait has ended while the leases at these places are void.
+    pub fn ended(self, void: Vec<usize>) -> LeasesWish {
+        LeasesWish { void, ..self }
     }
 
     /// The ids of the jobs whose lease is void, in the order in which they were named.
     pub fn void_ids(&self) -> Vec<&[u8]> {
-        match &self.void {
-            Void::None => Vec::new(),
-            Void::Some(places) => {
-                let held = places.iter().filter_map(|place| self.held.get(*place));
-                held.map(|(_, id)| &**id).collect()
-            }
-            Void::All => self.held.iter().map(|(_, id)| &**id).collect(),
-        }
+        let held = self.void.iter().filter_map(|place| self.held.get(*place));
+        held.map(|(_, id)| &**id).collect()
     }
 }
 
@@ -131,10 +114,10 @@ impl Wish {
     }
 
     /// That one of these leases is void. With the time at which the life of its job is over.
-    pub fn leases(place: KeyRef, leases: Vec<(Lease, Box<[u8]>, Option<Time>)>) -> Wish {
-        let expire_at = leases.iter().map(|(_, _, time)| *time).collect();
-        let held = leases.into_iter().map(|(lease, id, _)| (lease, id)).collect();
-        Wish::Leases(LeasesWish { place, held, expire_at, void: Void::None })
+    pub fn leases(place: KeyRef, leases: Vec<(Held, Option<Time>)>) -> Wish {
+        let (held, expire_at): (Vec<Held>, _) = leases.into_iter().unzip();
+        let held = held.into();
+        Wish::Leases(LeasesWish { place, held, expire_at, is_told: false, void: Vec::new() })
     }
 
     /// Whether it is known what the client gets: it is about to be unblocked.
@@ -142,16 +125,22 @@ impl Wish {
         match self {
             Wish::Jobs(wish) => wish.assigned.is_some(),
             Wish::Outcome(wish) => wish.told.get().is_some(),
-            Wish::Leases(wish) => !matches!(wish.void, Void::None),
+            Wish::Leases(wish) => wish.is_told,
         }
     }
 
-    /// How many answers of usual size its reply takes.
-    pub fn size(&self) -> usize {
-        match self {
-            Wish::Jobs(_) | Wish::Outcome(_) => 1,
-            Wish::Leases(wish) => 1 + wish.held.len() / IDS_IN_AN_ANSWER,
-        }
+    /// What its reply counts for among [`REPLY_BYTES_IN_A_TURN`].
+    pub fn cost(&self) -> usize {
+        let beyond = match self {
+            Wish::Jobs(wish) => wish
+                .assigned
+                .as_ref()
+                .map_or(0, |assigned| assigned.bytes() + PART_COST * assigned.jobs.len()),
+            Wish::Outcome(wish) => wish.told.get().map_or(0, Ended::bytes),
+            // Each of them is looked at for the reply.
+            Wish::Leases(wish) => PART_COST * wish.held.len(),
+        };
+        REPLY_COST + beyond
     }
 
     /// Jobs of these keys, on these terms.

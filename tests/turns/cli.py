@@ -15,7 +15,7 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     "large": (
         "A thousand jobs of 1 MiB",
         large.LARGE,
-        [large.in_commands, large.as_a_key, large.forgotten],
+        [large.in_commands, large.shown, large.as_a_key, large.forgotten],
     ),
     "due": ("A million jobs, due in one millisecond", many.MANY, [time.due]),
     "sunk": ("A million jobs that leave for a sink", many.MANY, [time.sunk]),
@@ -46,10 +46,25 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
         10_000,
         [waiters.one_with_many, waiters.one_with_large_ones],
     ),
+    "large-waiters": (
+        "A hundred clients that wait for 1 MiB each",
+        100,
+        [waiters.many_with_large_ones, watchers.of_large_results],
+    ),
     "watchers": (
         "Ten thousand clients that wait for what becomes of jobs",
         watchers.WATCHERS,
         [watchers.of_one_job, watchers.of_many_jobs, watchers.of_leases],
+    ),
+    "shared-leases": (
+        "Five hundred clients that renew the same leases",
+        watchers.SHARERS,
+        [watchers.of_shared_leases],
+    ),
+    "watched-leases": (
+        "Forty clients that renew ten thousand leases each",
+        10_000,
+        [watchers.of_many_leases],
     ),
     "chain": ("A chain of a million jobs", many.MANY, [edges.chain]),
     "fans": ("Jobs that wait for others", edges.FAN, [edges.fan_in, edges.fan_out]),

@@ -20,7 +20,7 @@ use super::{Result, Trouble};
 pub const PAGE: usize = 50;
 /// What DQ.PEEK shows at most, less the one that tells whether there are more.
 const PEEK_MAX: usize = 999;
-/// DQ.PEEK ends before its COUNT when it has shown so many bytes of bodies.
+/// DQ.PEEK ends before its COUNT when it has shown so many bytes: see [`bytes_of`].
 const PEEK_BYTES_MAX: usize = 16 << 20;
 /// Both commands send bodies whole: fewer jobs at a time when they are large.
 const BYTES_MAX: u64 = 16 << 20;
@@ -64,6 +64,12 @@ pub struct Peeked {
     /// The job that the page was to begin behind has left, and nothing says where it was: these are
     /// the first ones.
     pub is_anew: bool,
+}
+
+/// What DQ.PEEK counts of a job: all that clients wrote.
+fn bytes_of(job: &Job) -> usize {
+    let others = [&job.reason, &job.group, &job.note, &job.result].into_iter().flatten();
+    job.id.len() + job.body.len() + others.map(Vec::len).sum::<usize>()
 }
 
 /// How many jobs DQ.PEEK may be asked for, by the size of the queue's jobs.
@@ -112,7 +118,7 @@ impl Place<'_> {
         for job in array(self.ask(command).await?)? {
             jobs.extend(Job::read(job)?);
         }
-        let bytes: usize = jobs.iter().map(|job| job.body.len()).sum();
+        let bytes: usize = jobs.iter().map(bytes_of).sum();
         let has_more = jobs.len() > size || bytes >= PEEK_BYTES_MAX;
         jobs.truncate(size);
         let next = jobs.last().filter(|_| has_more).map(Begin::behind);

@@ -37,6 +37,23 @@ impl Queue {
         IdList::of(slots.iter().filter_map(|slot| self.id_and_body(*slot)).map(|(id, _)| id))
     }
 
+    /// The first of these jobs, up to so many bytes of bodies and results, and at least one. Also
+    /// returns how many bytes they have.
+    pub fn up_to_bytes(&self, mut slots: Vec<Slot>, at_most: usize) -> (Vec<Slot>, usize) {
+        let size_of = |slot: &Slot| {
+            let result = self.store.attachments().result(*slot).map_or(0, <[u8]>::len);
+            self.store.get(*slot).map_or(0, |job| job.size()) + result
+        };
+        let mut bytes = 0;
+        let end = slots.iter().position(|slot| {
+            let is_full = bytes >= at_most;
+            bytes += if is_full { 0 } else { size_of(slot) };
+            is_full
+        });
+        slots.truncate(end.unwrap_or(slots.len()));
+        (slots, bytes)
+    }
+
     /// Every job, each priority in the order in which it is handed out. Queues with the same log
     /// have the same order.
     pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {

@@ -202,6 +202,13 @@ impl Node {
         Some((*handle, one.ticket))
     }
 
+    /// Of whom the replies are made, and not confirmed yet.
+    pub fn clients_with_replies(&self) -> Vec<ClientNumber> {
+        let blocked = self.blocked.borrow();
+        let told = blocked.values().filter(|one| one.block == Block::IsTold);
+        told.map(|one| one.client).collect()
+    }
+
     fn is_over(&self, handle: Handle, block: Block) {
         self.blocked.borrow_mut().get_mut(&handle).unwrap().block = block;
         self.over.borrow_mut().push(handle);

@@ -27,7 +27,8 @@ pub struct Watch {
     pub place: KeyRef,
     subject: Subject,
     pub deadline: Option<Duration>,
-    /// What it is to be told, once an operation has ended its wait.
+    /// What it is to be told, once an operation has ended its wait. Of leases, all that have become
+    /// void until its reply is made.
     told: Option<Told>,
     /// What time may have told it before that: that the job is dead, or that these leases are void.
     by_time: Vec<Bytes>,
@@ -187,6 +188,25 @@ impl Watch {
         }
     }
 
+    /// Whether a client may be told that these of its leases are void, and no others.
+    fn are_void(&self, void: &[Bytes], account: Option<&Account>, now: u64, is_end: bool) -> bool {
+        let of = |told: Option<&Told>| match told {
+            Some(Told::Void(void)) => void.clone(),
+            Some(Told::Gone | Told::Job(..)) | None => Vec::new(),
+        };
+        let (told, now_void) = (of(self.told.as_ref()), of(self.over(account, now).as_ref()));
+        let perhaps: Vec<Bytes> = self.perhaps.iter().flat_map(|told| of(Some(told))).collect();
+        let may_be = |one: &Bytes| {
+            [&told, &now_void, &perhaps, &self.by_time].iter().any(|void| void.contains(one))
+        };
+        // A queue that was away and is back has its leases again.
+        let must_be = |one: &&Bytes| now_void.contains(one);
+        let has_reason = is_end || self.is_unsure || self.told.is_some();
+        void.iter().all(may_be)
+            && told.iter().filter(must_be).all(|one| void.contains(one))
+            && (!void.is_empty() || has_reason || !perhaps.is_empty() || !self.by_time.is_empty())
+    }
+
     /// The queue has left the key.
     fn gone(&self) -> Told {
         match &self.subject {
@@ -303,8 +323,17 @@ impl World {
     /// An operation has made this of an account, and finished these jobs for good.
     pub fn watch_change(&mut self, place: &KeyRef, time: u64) {
         let account = &self.accounts[place];
-        let watches = self.clients.iter_mut().filter_map(|client| client.watch.as_mut());
-        for watch in watches.filter(|watch| watch.place == *place && watch.told.is_none()) {
+        let have_replies = self.primary.clients_with_replies();
+        let clients = self.clients.iter_mut().enumerate();
+        let watches = clients.filter_map(|(client, of)| Some((client, of.watch.as_mut()?)));
+        let is_open = |client: ClientNumber, watch: &Watch| match &watch.subject {
+            Subject::Job(_) => watch.told.is_none(),
+            Subject::Leases(_) => watch.told.is_none() || !have_replies.contains(&client),
+        };
+        for (client, watch) in watches.filter(|(_, watch)| watch.place == *place) {
+            if !is_open(client, watch) {
+                continue;
+            }
             let finished = match &watch.subject {
                 Subject::Job(name) => account.finished.iter().find(|(id, _)| id == name),
                 Subject::Leases(_) => None,
@@ -316,7 +345,7 @@ impl World {
             if watch.is_unsure {
                 watch.perhaps.extend(told);
             } else {
-                watch.told = told;
+                watch.told = told.or(watch.told.take());
             }
         }
     }
@@ -395,26 +424,23 @@ impl World {
         let account = self.accounts.get(&watch.place);
         let wall = self.primary.wall_ms();
         let now = account.map_or(wall, |account| account.time_at(wall));
+        if let Told::Void(void) = &got {
+            let is_right = watch.are_void(void, account, now, is_over);
+            return assert!(is_right, "{client} is told {got:?}, {watch:?} beside {account:?}");
+        }
         let is_by_time = match &got {
             Told::Job(State::Dead, _) => !watch.by_time.is_empty(),
-            Told::Void(void) => {
-                let told: &[Bytes] = match &watch.told {
-                    Some(Told::Void(void)) => void,
-                    Some(Told::Gone | Told::Job(..)) | None => &[],
-                };
-                let is_void = |one: &Bytes| watch.by_time.contains(one) || told.contains(one);
-                !void.is_empty() && void.iter().all(is_void)
-            }
-            Told::Gone | Told::Job(..) => false,
+            Told::Gone | Told::Job(..) | Told::Void(_) => false,
         };
         let is_found = watch.perhaps.contains(&got)
             || watch.is_unsure && watch.over(account, now).as_ref() == Some(&got);
         // At the end of its time it gets what there is then.
         let is_end = is_over
             && match &got {
-                Told::Void(void) => void.is_empty(),
                 Told::Job(State::Delayed | State::Ready | State::Reserved | State::Held, _) => true,
-                Told::Gone | Told::Job(..) => watch.over(account, now).as_ref() == Some(&got),
+                Told::Gone | Told::Job(..) | Told::Void(_) => {
+                    watch.over(account, now).as_ref() == Some(&got)
+                }
             };
         let is_told = watch.told.as_ref() == Some(&got);
         assert!(

@@ -97,3 +97,23 @@ def test_pages_of_delayed_and_reserved_jobs_of_many_priorities_are_in_order(
                 seen += shown
                 words = ["AFTER", shown[-1]]
             assert seen == every
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("part", ["BODY", "RESULT", "both"])
+def test_a_page_ends_with_16_mib_of_what_clients_wrote(session: Session, part: str) -> None:
+    large = b"x" * MIB
+    body, result = (large if part in (name, "both") else b"x" for name in ("BODY", "RESULT"))
+    for n in range(20):
+        session.call("DQ.ADD", "q", n, body, "KEEP", 600_000)
+        session.call("DQ.POP", "q")
+        session.call("DQ.DONE", "q", n, "*", "RESULT", result)
+    shown = ids(page(session, "done", "COUNT", 1_000))
+    assert len(shown) == (8 if part == "both" else 16)
+    seen = list(shown)
+    while shown:
+        shown = ids(page(session, "done", "COUNT", 1_000, "AFTER", shown[-1]))
+        seen += shown
+    assert sorted(seen, key=int) == [str(n) for n in range(20)]

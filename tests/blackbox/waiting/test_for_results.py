@@ -595,3 +595,18 @@ def test_a_held_job_that_loses_its_life_is_told_as_dead(room: Room) -> None:
         > DQ.RESULT q b BLOCK 20000
         ["dead", "its time to live is over"]
     """)
+
+
+def test_the_reply_is_what_ended_the_wait_whatever_happens_until_it_is_made(room: Room) -> None:
+    for id, ends, reply in [
+        ("a", [("DQ.BURY", "q", "a", "*"), ("DQ.KICKJOB", "q", "a")], b"dead"),
+        ("b", [("DQ.DONE", "q", "b", "*", "RESULT", "1"), ("DQ.ADD", "q", "b", "y")], b"done"),
+        ("c", [("DQ.DONE", "q", "c", "*", "RESULT", "1"), ("DEL", "q")], b"done"),
+        ("d", [("DQ.DEL", "q", "d"), ("DQ.ADD", "q", "d", "y")], None),
+    ]:
+        room.call("DQ.ADD", "q", id, "x")
+        room.call("DQ.POP", "q", "ID", id)
+        one = room.wait("one", "DQ.RESULT", "q", id, "BLOCK", 0)
+        in_one_go(room.server.port, ("MULTI",), *ends, ("EXEC",))
+        told = one.hears()
+        assert (told and told[0]) == reply, id

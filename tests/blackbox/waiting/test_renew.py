@@ -419,3 +419,79 @@ def test_a_worker_with_ten_thousand_leases_learns_of_one(room: Room) -> None:
     assert room.call("DEL", "q") == 1
     assert one.hears() == words[:2000:2]
     check_nothing_is_watched(room)
+
+
+@pytest.mark.parametrize(
+    ("commands", "void"),
+    [
+        (["DQ.DEL q a", "DQ.DEL q b"], ["a", "b"]),
+        (["DQ.DEL q b", "DQ.DEL q a"], ["a", "b"]),
+        (["DQ.DEL q b", "DEL q"], ["a", "b", "c"]),
+        (["DQ.DEL q b", "FLUSHALL"], ["a", "b", "c"]),
+        (["DQ.DEL q b", "SWAPDB 0 7"], ["a", "b", "c"]),
+        (["DQ.DEL q b", "RENAME q away"], ["a", "b", "c"]),
+        (["DQ.DEL q b", "SET q text"], ["a", "b", "c"]),
+        (["DQ.DEL q b", "COPY other q REPLACE"], ["a", "b", "c"]),
+        (["DQ.BURY q a *", "DQ.ADD q b x REPLACE"], ["a", "b"]),
+        (["DQ.FINISH q c", "DQ.PURGE q STATE reserved COUNT 1"], ["a", "c"]),
+        # Another job with its id: the lease stays void.
+        (["DQ.DEL q b", "DQ.ADD q b x", "DQ.POP q"], ["b"]),
+        # A queue that was away and is back has its leases.
+        (["DQ.DEL q b", "RENAME q away", "RENAME away q"], ["b"]),
+        (["SWAPDB 0 7", "DQ.DEL q z", "SWAPDB 0 7", "DQ.DEL q c"], ["c"]),
+    ],
+)
+@pytest.mark.parametrize("how", ["MULTI", "pipeline"])
+def test_the_reply_has_all_leases_that_are_void_then_whatever_made_them_so(
+    room: Room, how: str, commands: list[str], void: list[str]
+) -> None:
+    room.call("DQ.ADD", "other", "z", "x")
+    held = {}
+    for id in "abc":
+        room.call("DQ.ADD", "q", id, "x", "TTR", 60_000)
+        ((_, _, held[id], _),) = room.call("DQ.POP", "q")
+    words = [word for id, lease in held.items() for word in (id, lease)]
+    waiting = [room.wait(name, "DQ.RENEW", "q", 0, 60_000, *words) for name in ("one", "two")]
+    sent = [tuple(command.split()) for command in commands]
+    around = [("MULTI",)], [("EXEC",)]
+    in_one_go(room.server.port, *(around[0] + sent + around[1] if how == "MULTI" else sent))
+    for client in waiting:
+        assert client.hears() == [id.encode() for id in void]
+    check_nothing_is_watched(room)
+
+
+def test_a_queue_that_was_gone_for_a_moment_ends_the_wait_without_a_void_lease(
+    holding: Room,
+) -> None:
+    one = holding.wait("one", "DQ.RENEW", "q", 0, 60_000, "a", holding["a"])
+    in_one_go(
+        holding.server.port,
+        ("MULTI",),
+        ("RENAME", "q", "away"),
+        ("RENAME", "away", "q"),
+        ("EXEC",),
+    )
+    assert one.hears() == []
+    one = holding.wait("one", "DQ.RENEW", "q", 0, 60_000, "a", holding["a"])
+    assert holding.call("DQ.DEL", "q", "a") == 1
+    assert one.hears() == [b"a"]
+
+
+def test_what_two_hundred_workers_renew_together_is_void_for_each_of_them(room: Room) -> None:
+    jobs, workers = 500, 200
+    room("adder").call_all([("DQ.ADD", "q", n, "x", "TTR", 600_000) for n in range(jobs)])
+    held = room.call("DQ.POP", "q", "COUNT", jobs)
+    words = [word for id, _, lease, _ in held for word in (id, lease)]
+    waiting = [
+        room.wait(f"{n}", "DQ.RENEW", "q", 0, 60_000, *words[: 2 * (1 + n % jobs)])
+        for n in range(workers)
+    ]
+    gone = room.wait("gone", "DQ.RENEW", "q", 0, 60_000, *words)
+    gone.close()
+    # Renewing takes as long as without them, and wakes none of them.
+    assert room.call("DQ.RENEW", "q", 0, 0, *words) == []
+    eventually(lambda: room.server_says("watchers") == workers)
+    assert room.call("DQ.DEL", "q", *range(0, jobs, 2)) == jobs // 2
+    for n, client in enumerate(waiting):
+        assert client.hears() == [str(id).encode() for id in range(0, 1 + n, 2)]
+    check_nothing_is_watched(room)

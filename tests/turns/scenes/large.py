@@ -75,3 +75,19 @@ def forgotten(s: Subject, jobs: int) -> None:
             pass
         with s.turn("KEEP is over"):
             s.until(lambda: s.jobs("q") == 0)
+
+
+def shown(s: Subject, jobs: int) -> None:
+    """Small jobs with results of 1 MiB, some of which another job waited for."""
+    ids = range(jobs // 10)
+    s.call("DQ.ALTER", "q", "KEEP", HOUR_MS)
+    s.calls([("DQ.ADD", "q", n, "x") for n in ids])
+    s.call("DQ.ADD", "q", "last", "x", "AFTER", len(ids), *ids)
+    for n in ids:
+        s.call("DQ.POP", "q")
+        s.call("DQ.DONE", "q", n, "*", "RESULT", BODY)
+    for _ in range(REPEATS):
+        with s.turn("PEEK COUNT 1000 of small jobs with such results (16 of them)", BATCH):
+            s.call("DQ.PEEK", "q", "STATE", "done", "COUNT", 1_000)
+        with s.turn("DEPS COUNT 10000 with such results (16 of them)", BATCH):
+            s.call("DQ.DEPS", "q", "last", "COUNT", 10_000)

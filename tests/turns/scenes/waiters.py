@@ -153,3 +153,16 @@ def one_with_large_ones(s: Subject, _jobs: int) -> None:
             assert len(line.receive()) == 17
         line.close()
         s.call("DEL", "q")
+
+
+def many_with_large_ones(s: Subject, waiters: int) -> None:
+    """Each gets a job of 1 MiB."""
+    for _ in range(REPEATS):
+        make_queue(s)
+        with crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0) as lines:
+            s.call("DQ.PAUSE", "q")
+            s.fill("q", waiters, body=b"x" * (1 << 20))
+            with s.turn("100 wait, and each gets a job of 1 MiB"):
+                s.call("DQ.RESUME", "q")
+                for line in lines:
+                    assert line.receive()

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use crate::queue::Time;
+use crate::queue::{Add, Alter, Time};
 use crate::services::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
 use crate::services::host::Host;
 use crate::services::pacemaker;
+use crate::services::place::QueueKey;
 use crate::services::state::Stats;
+use crate::services::wakeup;
 
-use super::{node, pass, Node, BUDGET};
+use super::{id, ms, node, now_of, pass, place, Context, Node, BUDGET};
 
 const UNTIL_WRITABLE: Duration = Duration::from_millis(10);
 
@@ -111,4 +113,27 @@ fn an_operator_is_told_how_many_queues_wait_and_what_the_timer_did() {
     }
     pacemaker::on_alarm(host, true);
     assert_eq!(report(), (2, 1));
+}
+
+/// The thread that frees them keeps up.
+#[test]
+fn a_run_removes_no_more_bytes_than_are_freed_meanwhile() {
+    let (node, uptime) = node();
+    let host = &node;
+    let (body, long) = (vec![b'x'; 1 << 20], Alter { dead_keep: Some(ms(1)), ..Alter::default() });
+    node.open_as(&place(), Context::Timer, true, |key, value| {
+        value.queue.apply(&now_of(host), &long);
+        for job in 1..=40 {
+            let name = [job];
+            let job = Add { ttl: Some(ms(1)), ..Add::plain(id(&name), &body) };
+            value.queue.apply(&now_of(host), &job);
+        }
+        wakeup::plan(host, value, || key.database(), || key.name());
+    });
+    pass(&uptime, Duration::from_secs(1));
+    for left in [24, 8, 0] {
+        pass(&uptime, Duration::from_millis(1));
+        node.run_timers(true);
+        assert_eq!(node.look_at(&place(), |value| value.queue().len()), Some(left));
+    }
 }

@@ -1,8 +1,9 @@
 //! Who waits, and what they are handed.
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use crate::queue::{Alter, Mode, Pop, State};
+use crate::queue::{Add, Alter, Mode, Pop, State};
 use crate::services::alarm::TimeSlice;
 use crate::services::frame::{OpenQueue, Source};
 use crate::services::host::Host;
@@ -14,8 +15,8 @@ use crate::services::waiting;
 use crate::services::wish::Wish;
 
 use super::{
-    add, command, every_minute, join, node, now_of, pass, place, Context, Key, Node, Operation,
-    Order, BUDGET, ONE, SHAPE,
+    add, command, every_minute, id, join, node, now_of, pass, place, ClientNumber, Context, Event,
+    Key, Node, Operation, Order, Terms, BUDGET, ONE, SHAPE,
 };
 
 const NOACK: Pop = Pop { mode: Mode::NoAck, ..Pop::ONE };
@@ -240,4 +241,150 @@ fn a_lease_that_is_lost_right_behind_its_renewal_is_void_at_once() {
     let renew = Watching::Renew { claims, ttr: Some(1), block: 1_000 };
     let reply = node.watch(2, &place(), &renew, false);
     assert!(matches!(&reply, Reply::Told(Told::Void(ids)) if *ids == [b"a"]), "{reply:?}");
+}
+
+/// A hundred short replies, or two MiB of them, in a turn.
+#[test]
+fn what_one_turn_replies_is_bounded_by_its_bytes() {
+    let (node, uptime) = node();
+    let host = &node;
+    for job in 1..=9 {
+        let body = vec![b'x'; 1 << 20];
+        node.open_as(&place(), Context::Timer, true, |_, value| {
+            value.queue.apply(&now_of(host), &Add::plain(id(&[job]), &body));
+        });
+    }
+    (1..=9).for_each(|client| join(host, client, Pop::ONE));
+    serve(host);
+    for left in [7, 5, 3, 1, 0] {
+        pass(&uptime, Duration::from_millis(1));
+        node.alarm.set(None);
+        node.run_timers(true);
+        assert_eq!(host.with(|state| state.to_unblock.len()), left);
+        node.before_sleep();
+    }
+    assert_eq!(host.with(|state| state.waiters.assigned_bytes()), 0);
+}
+
+/// What clients are assigned are copies.
+#[test]
+fn no_further_job_is_handed_out_while_16_mib_wait_for_their_clients() {
+    let (node, _) = node();
+    let host = &node;
+    let body = vec![b'x'; 1 << 20];
+    for job in 1..=20 {
+        node.open_as(&place(), Context::Timer, true, |_, value| {
+            value.queue.apply(&now_of(host), &Add::plain(id(&[job]), &body));
+        });
+    }
+    (1..=20).for_each(|client| join(host, client, Pop::ONE));
+    node.open_as(&place(), Context::Timer, false, |key, value| {
+        let slice = TimeSlice::begin(host);
+        assert!(!waiting::serve(host, &key, value, &slice, now_of(host).now));
+    });
+    assert_eq!(host.with(|state| state.to_unblock.len()), 16);
+}
+
+/// Workers that wait with the same leases.
+fn renewing(node: &Node, jobs: u8, workers: ClientNumber) {
+    let pop = Operation::Pop(Terms { count: jobs.into(), ..ONE });
+    (1..=jobs).for_each(|job| add(node, &[job]));
+    node.open_as(&place(), command(&pop), false, |key, value| {
+        pop.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+    });
+    let claims: Vec<_> = (1..=jobs).map(|job| (vec![job], None)).collect();
+    for worker in 1..=workers {
+        let renew = Watching::Renew { claims: claims.clone(), ttr: None, block: 60_000 };
+        assert!(matches!(node.watch(worker, &place(), &renew, false), Reply::Waits));
+    }
+}
+
+fn delete(node: &Node, job: u8) {
+    let delete = Operation::Delete(vec![vec![job]]);
+    node.open_as(&place(), command(&delete), false, |key, value| {
+        delete.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+    });
+}
+
+/// A turn, and what clients are told in it.
+fn turn(node: &Node, uptime: &Cell<Duration>) -> Vec<Vec<Vec<u8>>> {
+    pass(uptime, Duration::from_millis(1));
+    node.run_timers(false);
+    node.before_sleep();
+    let told = node.events.take().into_iter().filter_map(|event| match event {
+        Event::Told(_, Some(Wish::Leases(wish))) => {
+            Some(wish.void_ids().into_iter().map(<[u8]>::to_vec).collect())
+        }
+        _ => None,
+    });
+    told.collect()
+}
+
+#[test]
+fn all_leases_that_are_void_at_the_reply_are_told_to_each_of_their_holders() {
+    let (node, uptime) = node();
+    renewing(&node, 5, 3);
+    [4, 2].iter().for_each(|job| delete(&node, *job));
+    assert_eq!(turn(&node, &uptime), vec![vec![vec![2], vec![4]]; 3]);
+    assert!(turn(&node, &uptime).is_empty());
+    assert!((&node).with(|state| state.waiters.holds_nothing()));
+}
+
+#[test]
+fn a_queue_that_is_back_when_the_reply_is_made_has_its_leases_again() {
+    let (node, uptime) = node();
+    renewing(&node, 2, 1);
+    let elsewhere: KeyRef = (0, b"elsewhere"[..].into());
+    assert!(node.carry_out(&Order::Rename(place(), elsewhere.clone())));
+    assert!(node.carry_out(&Order::Rename(elsewhere, place())));
+    assert_eq!(turn(&node, &uptime), vec![Vec::<Vec<u8>>::new()]);
+}
+
+/// The key is deleted, or the job, in the turn in which their time is over.
+#[test]
+fn a_client_that_times_out_as_it_is_told_is_unblocked_once() {
+    for is_key in [true, false] {
+        let (node, uptime) = node();
+        renewing(&node, 1, 2);
+        let result = Watching::Result { id: vec![1], block: Some(60_000) };
+        assert!(matches!(node.watch(3, &place(), &result, false), Reply::Waits));
+        pass(&uptime, Duration::from_secs(60));
+        match is_key {
+            true => assert!(node.carry_out(&Order::Delete(place()))),
+            false => delete(&node, 1),
+        }
+        for alarm_comes_first in [true, false] {
+            node.run_timers(alarm_comes_first);
+            node.before_sleep();
+            pass(&uptime, Duration::from_millis(1));
+        }
+        let told = node.events.take().into_iter().filter(|it| matches!(it, Event::Told(..)));
+        assert_eq!(told.count(), 3);
+        assert_eq!(node.blocked_clients(), 0);
+    }
+}
+
+/// What goes with leases times clients is done in slices: telling, replying and forgetting.
+#[test]
+fn leases_that_many_clients_watch_are_told_and_forgotten_in_slices() {
+    let ends =
+        [("the jobs are deleted", 40), ("the key is deleted", 5), ("the clients go away", 40)];
+    for (end, at_least) in ends {
+        let (mut node, uptime) = node();
+        renewing(&node, 200, 50);
+        node.nature.step = BUDGET / 2;
+        match end {
+            "the jobs are deleted" => (1..=200).for_each(|job| delete(&node, job)),
+            "the key is deleted" => assert!(node.carry_out(&Order::Delete(place()))),
+            _ => (1..=50).for_each(|client| node.disconnect(client)),
+        }
+        let (mut turns, mut told) = (0, 0);
+        while !(&node).with(|state| state.waiters.holds_nothing()) {
+            turns += 1;
+            assert!(turns < 10_000, "{end}: it comes to no end");
+            told += turn(&node, &uptime).len();
+        }
+        assert_eq!(told, if end == "the clients go away" { 0 } else { 50 }, "{end}");
+        assert!(turns > at_least, "{end}: 10,000 watched leases are gone in {turns} turns");
+    }
 }
