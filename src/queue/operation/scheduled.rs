@@ -109,6 +109,7 @@ impl Add<'_> {
             None => run_state_instead(rule, starts, &before, now, calendar),
         };
         let Some(run_state) = run_state else {
+            queue.settle_as_gone(now, slot);
             queue.discard(slot);
             queue.ledger.count(|totals| &mut totals.deleted, 1);
             return Some(Added::Over { was_there: true });
