@@ -174,7 +174,7 @@ def _maps_at_once(s: Subject, width: int) -> None:
 def chain_of_deaths(s: Subject, jobs: int) -> None:
     """A chain whose jobs run when the one before dies, and all of them have expired."""
     for _ in range(REPEATS):
-        at = s.now() + SOON_MS + jobs // 50
+        at = s.now() + SOON_MS + jobs // 10
         s.call("DQ.PAUSE", "q")
         s.call("DQ.ADD", "q", 0, "x", "TTL", at - s.now())
         edge = ("ONDEAD", "RUN")
