@@ -328,6 +328,7 @@ impl Edges {
 
     /// When this job dies, which others wait for, if no command changes it before.
     pub fn set_death(&mut self, slot: Slot, death: Option<Time>) {
+        let death = death.filter(|_| self.waiting_for(slot) > 0);
         let Some(job) = self.predecessors.get_mut(&slot) else {
             return;
         };

@@ -84,8 +84,12 @@ impl Queue {
             return edges.for_each(|edges| edges.forget_predecessor(slot));
         };
         let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
-        self.ledger.mix().edges(waiting, end as u32);
         if let Some(edges) = &mut self.edges {
+            match end {
+                End::Done => self.ledger.mix().edges(waiting, 0),
+                End::Gone => self.ledger.mix().edges(edges.marks_of(slot).0, 1),
+                End::Dead => self.ledger.mix().edges(waiting, 2),
+            }
             edges.end(slot, which, ending, at);
         }
     }
