@@ -21,8 +21,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Lease, PassOver, QueueRecord,
-    Record, Removal, Remove, Settle, Time,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, Lease, PassOver,
+    PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -64,8 +64,8 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         arity: -4,
         key: KeyUse::Take,
         grammar: "key \
-            (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | EDGES records | \
-            QUEUE record)",
+            (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | PENDING records | \
+            EDGES records | QUEUE record)",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -150,7 +150,8 @@ fn replay_settle(
     mut words: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    let ids = words.require_ids()?;
+    // Without ids, it says that a slice of what is pending is carried out.
+    let ids = if words.remaining() > 0 { words.require_ids()? } else { Ids::from_slice(&[]) };
     let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
         return Ok(false);
     };
@@ -173,6 +174,7 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Res
     let effect = match kind {
         b"JOBS" => Effect::Jobs(read_block(words.require()?.bytes()).collect::<Result<_, _>>()?),
         b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
+        b"PENDING" => Effect::Pending(Vec::<PendingRecord>::decode(words.require()?.bytes())?),
         b"EDGES" => Effect::Edges(Vec::<EdgesRecord>::decode(words.require()?.bytes())?),
         b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),

@@ -7,8 +7,8 @@ use super::log::APPLY;
 use super::value::QueueValue;
 use super::{lazyfree, lifecycle};
 use crate::queue::{
-    read_block, BlockWriter, Defragmenter, EdgesRecord, GroupRecord, Queue, QueueRecord, Record,
-    RecordError, Walk,
+    read_block, BlockWriter, Defragmenter, EdgesRecord, GroupRecord, PendingRecord, Queue,
+    QueueRecord, Record, RecordError, Walk,
 };
 use crate::server::context::{self, Database};
 use crate::server::data_type::{DataType, StoredValue};
@@ -78,11 +78,43 @@ fn load_edges(queue: &mut Queue, jobs: u64, input: &Input) -> Result<(), LoadErr
     Ok(())
 }
 
-/// Calls `write` with the records of edges, about so many bytes at once.
-fn edges_of(queue: &Queue, mut write: impl FnMut(&[u8])) {
+/// Loads what is pending for jobs that wait for others: so many records.
+fn load_pending(queue: &mut Queue, pending: u64, input: &Input) -> Result<(), LoadError> {
+    let mut loaded = 0;
+    while loaded < pending {
+        let records = Vec::<PendingRecord>::decode(input.buffer()?.bytes())?;
+        if records.is_empty() {
+            return Err(LoadError::Content("a list of what is pending is empty".into()));
+        }
+        loaded += records.len() as u64;
+        queue.load_pending(&records)?;
+    }
+    if loaded != pending {
+        return Err(LoadError::Content("it has more pending than it says".into()));
+    }
+    Ok(())
+}
+
+/// Calls `write` with the records of what is pending, about so many bytes at once.
+fn pending_of(queue: &Queue, write: impl FnMut(&[u8])) {
+    in_chunks(queue.pending_records(), PendingRecord::size, write);
+}
+
+/// The same with the records of edges.
+fn edges_of(queue: &Queue, write: impl FnMut(&[u8])) {
+    in_chunks(queue.edge_records(), EdgesRecord::size, write);
+}
+
+fn in_chunks<R>(
+    all: impl Iterator<Item = R>,
+    size: impl Fn(&R) -> usize,
+    mut write: impl FnMut(&[u8]),
+) where
+    Vec<R>: Record,
+{
     let (mut records, mut bytes) = (Vec::new(), 0);
-    for record in queue.edge_records() {
-        bytes += record.size();
+    for record in all {
+        bytes += size(&record);
         records.push(record);
         if bytes > EDGE_BYTES_AT_ONCE {
             write(&std::mem::take(&mut records).encode());
@@ -118,7 +150,8 @@ impl StoredValue for QueueValue {
     }
 
     /// A file has the number of jobs, the queue's record, then blocks of jobs in the order of
-    /// [`Queue::jobs`]. After them come the records of groups and of edges, if there are any.
+    /// [`Queue::jobs`]. After them come the records of groups, of what is
+    /// pending and of edges, if there are any.
     fn load(input: &Input, version: i32) -> Result<QueueValue, LoadError> {
         if version != ENCODING_VERSION {
             return Err(LoadError::Version(version, ENCODING_VERSION));
@@ -134,6 +167,7 @@ impl StoredValue for QueueValue {
             return Err(LoadError::Content("it has more jobs than it says".into()));
         }
         load_groups(&mut queue, record.groups_len(), input)?;
+        load_pending(&mut queue, record.pending_len(), input)?;
         load_edges(&mut queue, record.edges_len(), input)?;
         queue.check_dependents(record.edges_len())?;
         queue.restore(&record)?;
@@ -149,6 +183,7 @@ impl StoredValue for QueueValue {
         output.unsigned(self.queue.len() as u64);
         output.buffer(&self.queue.record().encode());
         parts_of(&self.queue, |block| output.buffer(block), |groups| output.buffer(groups));
+        pending_of(&self.queue, |pending| output.buffer(pending));
         edges_of(&self.queue, |edges| output.buffer(edges));
     }
 
@@ -157,6 +192,7 @@ impl StoredValue for QueueValue {
     fn rewrite(&self, aof: &Aof) {
         let emit = |word| move |part: &[u8]| aof.emit(APPLY, word, part);
         parts_of(&self.queue, emit(c"JOBS"), emit(c"GROUPS"));
+        pending_of(&self.queue, emit(c"PENDING"));
         edges_of(&self.queue, emit(c"EDGES"));
         aof.emit(APPLY, c"QUEUE", &self.queue.record().encode());
     }
@@ -167,6 +203,7 @@ impl StoredValue for QueueValue {
     fn digest(&self, digest: &Digest) {
         digest.add(&self.queue.record().without_history().encode());
         parts_of(&self.queue, |block| digest.add(block), |groups| digest.add(groups));
+        pending_of(&self.queue, |pending| digest.add(pending));
         edges_of(&self.queue, |edges| digest.add(edges));
         digest.end_sequence();
     }

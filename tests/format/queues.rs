@@ -168,13 +168,13 @@ fn edges_are_these_bytes() {
     assert!(queue.record().encode().ends_with(&[0x92, 0xc0, 2]));
     let records: Vec<EdgesRecord> = queue.edge_records().collect();
     let expected = bytes(&[
-        &[0x92, 0x98, 0xc4, 1, b'd', 0x93],
+        &[0x92, 0x99, 0xc4, 1, b'd', 0x93],
         // Done with a result, dead, open.
         &[0x93, 0xc4, 1, b'a', 2, 0xc4, 1, b'x'],
         &[0x93, 0xc4, 1, b'b', 1, 0xc0],
         &[0x93, 0xc4, 1, b'c', 0, 0xc0],
-        // The only record of the job; HOLD; not on hold; 7 ms behind the last edge.
-        &[0xc3, 0xc2, 0, 0xc2, 7, 0],
+        // The only record of the job; HOLD; not on hold; 7 ms behind the last edge, at 100 or later.
+        &[0xc3, 0xc2, 0, 0xc2, 7, 0, 100],
         &[0x98, 0xc4, 1, b'e', 0x90, 0xc3, 0xc2, 1, 0xc3, 0, 0xcd, 1, 44],
     ]);
     assert_eq!(records.encode(), expected);

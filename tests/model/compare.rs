@@ -286,6 +286,7 @@ pub fn assert_same(one: &Queue, other: &Queue) {
     assert!(one.jobs().eq(other.jobs()), "the jobs, or their order");
     assert_eq!(one.group_records(), other.group_records(), "the groups");
     assert!(one.edge_records().eq(other.edge_records()), "the edges");
+    assert!(one.pending_records().eq(other.pending_records()), "what is pending");
     let of_edges = |queue: &Queue| (queue.held_behind_dead(), queue.settles_at());
     assert_eq!(of_edges(one), of_edges(other), "held behind dead, settles at");
     let told = |queue: &Queue| Totals { timed_out: 0, died: 0, ..*queue.totals() };

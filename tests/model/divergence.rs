@@ -138,7 +138,7 @@ proptest! {
     ) {
         let log = log_of(clock, &turns);
         for place in places.iter().filter(|_| !log.is_empty()).map(|place| place.index(log.len())) {
-            let mut follower = Follower::new(Queue::new(OTHER_SEED));
+            let mut follower = Follower::new(crate::file::new_queue(OTHER_SEED));
             log[..place].iter().for_each(|entry| follower.follow(entry));
             let noticed = noticed(&follower, &log[place..], Fault::Skipped);
             let is_good = matches!(noticed, Some(Noticed::AtOnce | Noticed::Healed | Noticed::Unsaid));
@@ -159,7 +159,7 @@ fn how_often_faults_are_noticed() {
     for _ in 0..150 {
         let (clock, turns) = draw(&strategy);
         let log = log_of(clock, &turns);
-        let mut follower = Follower::new(Queue::new(OTHER_SEED));
+        let mut follower = Follower::new(crate::file::new_queue(OTHER_SEED));
         for (place, entry) in log.iter().enumerate() {
             // Of many alike, a few will do.
             for fault in FAULTS.into_iter().filter(|_| place % (log.len() / 50 + 1) == 0) {

@@ -1,7 +1,7 @@
 //! Jobs of the reference that wait for others. An edge goes by ids: whatever job has the id of the
 //! predecessor is the one that is waited for.
 
-use dq::queue::{EdgeFault, End, OnDead, State};
+use dq::queue::{EdgeFault, End, OnDead, SettleBudget, State};
 
 use crate::job::{Job, Stage};
 use crate::reference::Reference;
@@ -17,6 +17,8 @@ pub struct Waits {
     pub is_on_hold: bool,
     /// Once it waits no more.
     pub due: Due,
+    /// When the last of it has ended so far.
+    pub due_from: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,15 +26,53 @@ pub struct Edge {
     pub from: Bytes,
     /// How the predecessor ended, and its result or reason. None: the edge is open.
     pub ending: Option<(End, Option<Bytes>)>,
+    /// The number of the end that has still to get here.
+    pub pending: Option<u64>,
+    /// Counted as one from a dead job.
+    pub is_marked: bool,
+}
+
+/// What follows from an end, a death or a revival and isn't carried out yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pending {
+    /// The edges with this number are to be settled.
+    End {
+        number: u64,
+        at: u64,
+    },
+    /// Those from this job, with HOLD, are to be marked, or no more so.
+    Mark {
+        id: Bytes,
+        is_dead: bool,
+    },
+    Nothing,
+}
+
+/// How much is carried out by an operation, and in a slice.
+pub const BUDGET: SettleBudget = SettleBudget { of_operation: 24, of_slice: 11 };
+const EDGES_A_JOB: u32 = 10;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    Run,
 }
 
 impl Waits {
     pub fn are_for_any(&self) -> bool {
-        self.is_on_hold || self.edges.iter().any(|edge| edge.ending.is_none())
+        self.is_on_hold || self.edges.iter().any(Edge::waits)
     }
 }
 
 impl Edge {
+    fn new(from: Bytes, ending: Option<(End, Option<Bytes>)>) -> Edge {
+        Edge { from, ending, pending: None, is_marked: false }
+    }
+
+    fn waits(&self) -> bool {
+        self.ending.is_none() || self.pending.is_some()
+    }
+
     fn is_open_from(&self, id: &[u8]) -> bool {
         self.from == id && self.ending.is_none()
     }
@@ -48,7 +88,7 @@ impl Job {
     }
 
     pub fn pending(&self) -> usize {
-        self.edges().iter().filter(|edge| edge.ending.is_none()).count()
+        self.edges().iter().filter(|edge| edge.waits()).count()
     }
 
     pub fn waits_for(&self, id: &[u8]) -> bool {
@@ -63,6 +103,7 @@ impl Job {
     pub fn drop_open_edges(&mut self) {
         if let Some(waits) = &mut self.waits {
             waits.edges.retain(|edge| edge.ending.is_some());
+            waits.edges.iter_mut().for_each(|edge| edge.pending = None);
             waits.is_on_hold = false;
         }
     }
@@ -95,6 +136,7 @@ impl Reference {
             on_dead: edges.on_dead,
             is_on_hold: edges.is_on_hold,
             due: add.due,
+            due_from: 0,
         };
         for named in &edges.after {
             let refused =
@@ -110,7 +152,7 @@ impl Reference {
                 }
                 _ => None,
             };
-            waits.edges.push(Edge { from: named.clone(), ending });
+            waits.edges.push(Edge::new(named.clone(), ending));
         }
         for named in &edges.before {
             if other(named).is_none_or(|job| job.state(now) != State::Held) {
@@ -124,63 +166,181 @@ impl Reference {
     pub fn connect(&mut self, now: u64, id: &Bytes, edges: &Edges) {
         edges.after.iter().for_each(|from| self.note_life(now, from));
         for named in &edges.before {
-            let job = self.jobs.iter_mut().find(|job| job.id == *named).unwrap();
-            if !job.waits_for(id) {
-                let edges = &mut job.waits.as_mut().unwrap().edges;
-                edges.push(Edge { from: id.clone(), ending: None });
+            let place = self.jobs.iter().position(|job| job.id == *named).unwrap();
+            if !self.jobs[place].waits_for(id) {
+                let is_marked = self.is_before_a_marked_one(place, id);
+                let edges = &mut self.jobs[place].waits.as_mut().unwrap().edges;
+                edges.push(Edge { is_marked, ..Edge::new(id.clone(), None) });
             }
+        }
+        if !edges.before.is_empty() {
+            self.note_life(now, id);
+        }
+    }
+
+    /// The marked edges are the first.
+    fn is_before_a_marked_one(&self, place: usize, from: &Bytes) -> bool {
+        let is_hold = |job: &&Job| job.waits.as_ref().is_some_and(|it| it.on_dead == OnDead::Hold);
+        let behind = self.jobs[place + 1..].iter().filter(is_hold).flat_map(Job::edges);
+        let is_any = behind.into_iter().any(|edge| edge.is_open_from(from) && edge.is_marked);
+        is_any && is_hold(&&self.jobs[place])
+    }
+
+    /// If others wait for it, and it has died by now, of which the log doesn't know: it does so
+    /// from here on.
+    pub fn note_death_by(&mut self, now: u64, id: &Bytes) {
+        let is_dead =
+            |job: &Job| !job.is_known_dead && job.death().is_some_and(|death| death <= now);
+        if self.get(id).is_some_and(is_dead) && self.dependents(id) > 0 {
+            self.note_life(now, id);
         }
     }
 
     /// The log knows whether the job is dead; if so, those go on that need no more of it.
     pub fn note_life(&mut self, now: u64, id: &Bytes) {
+        let is_any = self.dependents(id) > 0;
         let Some(job) = self.jobs.iter_mut().find(|job| job.id == *id) else {
             return;
         };
-        job.is_known_dead = job.state(now) == State::Dead;
-        if job.is_known_dead {
-            let reason = job.reason_of_death(now);
-            self.settle(id, &[OnDead::Run], (End::Dead, reason));
+        let is_dead = job.state(now) == State::Dead;
+        job.is_known_dead = is_dead;
+        if !is_any {
+            return;
+        }
+        if is_dead {
+            let (reason, death) = (job.reason_of_death(now), job.death().unwrap());
+            self.end_edges(id, Which::Run, (End::Dead, reason), death);
+        }
+        let of_it =
+            |pending: &&mut Pending| matches!(pending, Pending::Mark { id: it, .. } if it == id);
+        if let Some(pending) = self.pending.iter_mut().find(of_it) {
+            *pending = Pending::Mark { id: id.clone(), is_dead };
+        } else if self.marks_of(id).any(|is_marked| is_marked != is_dead) {
+            self.pending.push(Pending::Mark { id: id.clone(), is_dead });
         }
     }
 
-    /// Settles the edges from this job to those that say so; to which ones.
-    fn settle(
-        &mut self,
-        from: &Bytes,
-        whose: &[OnDead],
-        ending: (End, Option<Bytes>),
-    ) -> Vec<Bytes> {
-        let mut settled = Vec::new();
-        for job in &mut self.jobs {
-            let waits = job.waits.as_mut().filter(|waits| whose.contains(&waits.on_dead));
-            let edge =
-                waits.and_then(|waits| waits.edges.iter_mut().find(|edge| edge.is_open_from(from)));
-            if let Some(edge) = edge {
-                edge.ending = Some(ending.clone());
-                settled.push(job.id.clone());
-                self.released.extend(job.can_go().then(|| job.id.clone()));
+    /// Of the edges from this job to those with HOLD, whether each is marked.
+    fn marks_of<'r>(&'r self, id: &'r Bytes) -> impl Iterator<Item = bool> + 'r {
+        let is_hold = |job: &&Job| job.waits.as_ref().is_some_and(|it| it.on_dead == OnDead::Hold);
+        let edges = self.jobs.iter().filter(is_hold).flat_map(Job::edges);
+        edges.filter(|edge| edge.is_open_from(id)).map(|edge| edge.is_marked)
+    }
+
+    /// The edges from this job are to be settled.
+    fn end_edges(&mut self, from: &Bytes, which: Which, ending: (End, Option<Bytes>), at: u64) {
+        let (number, mut is_any) = (self.next_event() as u64, false);
+        for waits in self.jobs.iter_mut().filter_map(|job| job.waits.as_mut()) {
+            let ends = which == Which::All || waits.on_dead == OnDead::Run;
+            for edge in waits.edges.iter_mut().filter(|edge| ends && edge.is_open_from(from)) {
+                (edge.ending, edge.pending, is_any) = (Some(ending.clone()), Some(number), true);
             }
         }
-        settled
+        if which == Which::All {
+            for pending in &mut self.pending {
+                if matches!(pending, Pending::Mark { id, .. } if id == from) {
+                    *pending = Pending::Nothing;
+                }
+            }
+        }
+        self.pending.extend(is_any.then_some(Pending::End { number, at }));
     }
 
-    pub fn settle_as_done(&mut self, from: &Bytes, result: Option<&Bytes>) {
-        self.settle(from, &[OnDead::Hold, OnDead::Run], (End::Done, result.cloned()));
+    pub fn settle_as_done(&mut self, now: u64, from: &Bytes, result: Option<&Bytes>) {
+        self.note_death_by(now, from);
+        self.end_edges(from, Which::All, (End::Done, result.cloned()), now);
     }
 
-    /// What can't come is waited for by nobody.
     pub fn settle_as_gone(&mut self, now: u64, from: &Bytes) {
-        let settled = self.settle(from, &[OnDead::Hold, OnDead::Run], (End::Gone, None));
-        let reason = [b"job '", &from[..], b"' that it waits for was removed"].concat();
-        for id in settled {
-            let place = self.jobs.iter().position(|job| job.id == id).unwrap();
-            let job = &self.jobs[place];
-            let on_dead = job.waits.as_ref().unwrap().on_dead;
-            if on_dead == OnDead::Hold && job.state(now) == State::Held {
-                self.mark_dead(now, place, Some(&reason));
-            }
+        self.note_death_by(now, from);
+        self.end_edges(from, Which::All, (End::Gone, None), now);
+    }
+
+    /// Carries out as much of what is pending.
+    fn carry_out(&mut self, now: u64, budget: u32) {
+        let mut done = 0;
+        while done < budget && !self.pending.is_empty() {
+            done += self.step(now);
         }
+    }
+
+    /// Settles or marks one edge, or takes away what stands first and is done with. How much work
+    /// that was.
+    fn step(&mut self, now: u64) -> u32 {
+        let is_done = match self.pending[0].clone() {
+            Pending::Nothing => true,
+            Pending::Mark { id, is_dead } => !self.mark_one(&id, is_dead),
+            Pending::End { number, at } => {
+                let is_it = |edge: &Edge| edge.pending == Some(number);
+                match self.jobs.iter().position(|job| job.edges().iter().any(is_it)) {
+                    Some(place) => return self.settle(now, place, number, at),
+                    None => true,
+                }
+            }
+        };
+        if is_done {
+            self.pending.remove(0);
+        }
+        1
+    }
+
+    fn mark_one(&mut self, id: &Bytes, is_dead: bool) -> bool {
+        let marks: Vec<bool> = self.marks_of(id).collect();
+        let place = match is_dead {
+            true => marks.iter().position(|is_marked| !is_marked),
+            false => marks.iter().rposition(|is_marked| *is_marked),
+        };
+        let Some(place) = place else {
+            return false;
+        };
+        let waits = self.jobs.iter_mut().filter_map(|job| job.waits.as_mut());
+        let edges = waits.filter(|it| it.on_dead == OnDead::Hold).flat_map(|it| &mut it.edges);
+        let edge = edges.filter(|edge| edge.is_open_from(id)).nth(place);
+        edge.unwrap().is_marked = is_dead;
+        true
+    }
+
+    fn settle(&mut self, now: u64, place: usize, number: u64, at: u64) -> u32 {
+        let job = &mut self.jobs[place];
+        let (id, waits) = (job.id.clone(), job.waits.as_mut().unwrap());
+        waits.due_from = waits.due_from.max(at);
+        let on_dead = waits.on_dead;
+        let edge = waits.edges.iter_mut().find(|edge| edge.pending == Some(number)).unwrap();
+        (edge.pending, edge.is_marked) = (None, false);
+        let is_gone = edge.ending.as_ref().unwrap().0 == End::Gone;
+        let from = edge.from.clone();
+        let is_orphan = is_gone && on_dead == OnDead::Hold && job.stage == Stage::Held;
+        if is_orphan && job.state(at) == State::Held {
+            let reason = [b"job '", &from[..], b"' that it waits for was removed"].concat();
+            self.die_of_it(now, at, place, &reason);
+        } else if self.jobs[place].can_go() {
+            self.release_held(now, &id);
+        } else if !is_orphan {
+            return 1;
+        }
+        EDGES_A_JOB
+    }
+
+    fn die_of_it(&mut self, now: u64, at: u64, place: usize, reason: &Bytes) {
+        self.totals.died += u64::from(self.jobs[place].state(self.horizon) != State::Dead);
+        let id = self.jobs[place].id.clone();
+        self.note_death_by(now, &id);
+        self.end(place, Stage::Dead, at);
+        self.give_reason(place, Some(reason));
+        self.note_life(now, &id);
+    }
+
+    fn release_held(&mut self, now: u64, id: &Bytes) {
+        let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
+            return;
+        };
+        let waits = self.jobs[place].waits.as_ref().unwrap();
+        let due = waits.due.counted_from(waits.due_from);
+        let was_dead = self.jobs[place].state(self.horizon) == State::Dead;
+        self.note_death_by(now, id);
+        self.wait(place, due);
+        let is_dead = self.jobs[place].state(self.horizon) == State::Dead;
+        self.totals.died += u64::from(is_dead && !was_dead);
     }
 
     pub fn resume_job(&mut self, now: u64, id: &Bytes) -> bool {
@@ -188,7 +348,8 @@ impl Reference {
         let Some(job) = self.jobs.iter_mut().find(is_it).filter(|job| job.is_on_hold()) else {
             return false;
         };
-        job.waits.as_mut().unwrap().is_on_hold = false;
+        let waits = job.waits.as_mut().unwrap();
+        (waits.is_on_hold, waits.due_from) = (false, waits.due_from.max(now));
         self.released.extend(job.can_go().then(|| id.clone()));
         true
     }
@@ -198,7 +359,7 @@ impl Reference {
         let is_dead = |id: &&Bytes| self.get(id).is_some_and(|job| job.state(now) == State::Dead);
         let dead: Vec<&Bytes> = ids.iter().filter(is_dead).collect();
         dead.iter().for_each(|id| self.note_life(now, id));
-        Outcome::Jobs(dead.len())
+        Outcome::Jobs(dead.len().max(usize::from(!self.pending.is_empty())))
     }
 
     /// Jobs that others wait for, of whose death by time the log doesn't know; and when that is.
@@ -209,32 +370,27 @@ impl Reference {
     }
 
     pub fn settles_at(&self) -> Option<u64> {
+        if !self.pending.is_empty() {
+            return Some(0);
+        }
         self.unsettled().map(|(_, death)| death).min()
     }
 
-    /// Of what was done in this change: those that have another place since this event are looked
-    /// at, and those that wait for nothing any more are due.
-    pub fn end_change(&mut self, now: u64, since: i64) {
-        let moved = self.jobs.iter().filter(|job| job.order > since);
-        let moved: Vec<Bytes> = moved.map(|job| job.id.clone()).collect();
-        moved.iter().for_each(|id| self.note_life(now, id));
+    /// At the end of a change: those that a command has let go are due, and a part of what is
+    /// pending is carried out.
+    pub fn end_change(&mut self, now: u64, budget: u32) {
         while !self.released.is_empty() {
             let id = self.released.remove(0);
-            let can_go = |job: &Job| job.id == id && job.can_go();
-            if let Some(place) = self.jobs.iter().position(can_go) {
-                let due = self.jobs[place].waits.as_ref().unwrap().due;
-                self.wait(place, due.counted_from(now));
-                self.note_life(now, &id);
+            if self.get(&id).is_some_and(Job::can_go) {
+                self.release_held(now, &id);
             }
         }
+        self.carry_out(now, budget);
     }
 
     /// Held jobs that wait for one of whose death the log knows.
     pub fn held_behind_dead(&self) -> usize {
-        let is_dead = |edge: &Edge| {
-            edge.ending.is_none() && self.get(&edge.from).is_some_and(|job| job.is_known_dead)
-        };
         let held = self.jobs.iter().filter(|job| job.stage == Stage::Held);
-        held.filter(|job| job.edges().iter().any(is_dead)).count()
+        held.filter(|job| job.edges().iter().any(|edge| edge.is_marked)).count()
     }
 }

@@ -2,21 +2,31 @@
 
 use dq::queue::*;
 
+use crate::edges::BUDGET;
 use crate::told::Bytes;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct File {
     blocks: Vec<Bytes>,
     groups: Bytes,
+    pending: Bytes,
     edges: Bytes,
     queue: Bytes,
 }
 
+/// In which slices of what is pending are short.
+pub fn new_queue(seed: (u64, u64)) -> Queue {
+    let mut queue = Queue::new(seed);
+    queue.set_settle_budget(BUDGET);
+    queue
+}
+
 pub fn save(queue: &Queue) -> File {
     let groups = queue.group_records().encode();
+    let pending = queue.pending_records().collect::<Vec<_>>().encode();
     let edges = queue.edge_records().collect::<Vec<_>>().encode();
     let (mut file, mut block) =
-        (File { queue: queue.record().encode(), groups, edges, ..File::default() }, 0);
+        (File { queue: queue.record().encode(), groups, pending, edges, ..File::default() }, 0);
     let mut writer = BlockWriter::default();
     for job in queue.jobs() {
         block += 1;
@@ -31,7 +41,7 @@ pub fn save(queue: &Queue) -> File {
 }
 
 pub fn load(file: &File, seed: (u64, u64)) -> Queue {
-    let mut queue = Queue::new(seed);
+    let mut queue = new_queue(seed);
     for (id, body, record) in jobs_of(file) {
         queue.load(id, body, &record).unwrap();
         assert_eq!(queue.load(id, body, &record), Err(RecordError::TakenId));
@@ -40,6 +50,9 @@ pub fn load(file: &File, seed: (u64, u64)) -> Queue {
     let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
     assert_eq!(groups.len() as u64, record.groups_len());
     groups.iter().for_each(|group| queue.load_group(group).unwrap());
+    let pending = Vec::<PendingRecord>::decode(&file.pending).unwrap();
+    assert_eq!(pending.len() as u64, record.pending_len());
+    queue.load_pending(&pending).unwrap();
     let edges = Vec::<EdgesRecord>::decode(&file.edges).unwrap();
     assert_eq!(edges.len() as u64, record.edges_len());
     queue.load_edges(&edges).unwrap();
@@ -54,7 +67,7 @@ fn jobs_of(file: &File) -> impl Iterator<Item = (&[u8], &[u8], JobRecord)> {
 /// The same by way of a log: what an AOF is rewritten to.
 pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
     let file = save(queue);
-    let mut anew = Queue::new(seed);
+    let mut anew = new_queue(seed);
     for block in &file.blocks {
         let jobs: Vec<ReadJob> = read_block(block).collect::<Result<_, _>>().unwrap();
         anew.apply(&anew.circumstances(), &Effect::Jobs(jobs)).unwrap();
@@ -62,6 +75,10 @@ pub fn rewritten(queue: &Queue, seed: (u64, u64)) -> Queue {
     let groups = Vec::<GroupRecord>::decode(&file.groups).unwrap();
     for some in groups.chunks(2) {
         anew.apply(&anew.circumstances(), &Effect::Groups(some.to_vec())).unwrap();
+    }
+    let pending = Vec::<PendingRecord>::decode(&file.pending).unwrap();
+    for some in pending.chunks(2) {
+        anew.apply(&anew.circumstances(), &Effect::Pending(some.to_vec())).unwrap();
     }
     let edges = Vec::<EdgesRecord>::decode(&file.edges).unwrap();
     for some in edges.chunks(2) {

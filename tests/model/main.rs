@@ -35,7 +35,6 @@ mod subject;
 mod told;
 mod watch;
 
-use dq::queue::Queue;
 use proptest::prelude::*;
 
 use compare::assert_same;
@@ -101,7 +100,7 @@ proptest! {
 
     #[test]
     fn hostile_records_are_refused_or_make_a_queue_that_adds_up(steps in hostile::steps()) {
-        let mut hostile = hostile::Hostile::new(Queue::new(SEED));
+        let mut hostile = hostile::Hostile::new(crate::file::new_queue(SEED));
         for step in &steps {
             hostile.play(step);
         }

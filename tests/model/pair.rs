@@ -1,7 +1,5 @@
 //! A queue and its reference under one clock.
 
-use dq::queue::Queue;
-
 use crate::compare::compare;
 use crate::log::Entry;
 use crate::operation::{Floor, Operation, Turn};
@@ -19,7 +17,11 @@ pub struct Pair {
 
 impl Pair {
     pub fn new(clock: u64) -> Pair {
-        Pair { subject: Subject::new(Queue::new(SEED)), reference: Reference::default(), clock }
+        Pair {
+            subject: Subject::new(crate::file::new_queue(SEED)),
+            reference: Reference::default(),
+            clock,
+        }
     }
 
     /// Plays a turn on both; what is to be logged of it.
@@ -28,6 +30,12 @@ impl Pair {
         let readers = turn.readers.time(self.clock, self.reference.horizon);
         self.advance(if turn.operation.looks_first() { self.clock } else { readers });
         let mut entries: Vec<Entry> = self.settle(turn).into_iter().collect();
+        while matches!(turn.operation, Operation::Upkeep) {
+            let Some(entry) = self.settle(turn) else {
+                break;
+            };
+            entries.push(entry);
+        }
         let commands = turn.operation.commands(self.clock, &self.reference, &self.subject);
         let told = self.circumstances(turn);
         entries.extend(commands.iter().filter_map(|command| self.apply(&told, command)));

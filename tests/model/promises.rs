@@ -1,8 +1,6 @@
 //! What the core promises, each for one course of things. `main.rs` draws such courses at random;
 //! under `make fuzz`, what the core does with one decides which are tried next.
 
-use dq::queue::Queue;
-
 use crate::compare::{assert_same, check_sums, compare, compare_all_but_totals};
 use crate::file::{load, rewritten, save};
 use crate::log::{Entry, Follower};
@@ -45,7 +43,7 @@ pub fn queue_is_its_reference(clock: u64, turns: &[Turn]) {
 
 pub fn replica_is_its_primary(clock: u64, turns: &[Turn], looks: &[Option<i64>], later: u64) {
     let mut primary = Pair::new(clock);
-    let mut replica = Follower::new(Queue::new(OTHER_SEED));
+    let mut replica = Follower::new(crate::file::new_queue(OTHER_SEED));
     for (turn, look) in turns.iter().zip(looks) {
         follow(&mut replica, &primary.play(turn), &[*look]);
         assert_same(&primary.subject.queue, replica.queue());
@@ -73,7 +71,7 @@ pub fn torn_log_is_what_there_was(clock: u64, turns: &[Turn], looks: &[Option<i6
     }
     let then = then.unwrap_or_else(|| primary.subject.queue.clone());
     let (whole, rest) = log.split_at(whole.min(log.len()));
-    let mut loaded = Follower::new(Queue::new(OTHER_SEED));
+    let mut loaded = Follower::new(crate::file::new_queue(OTHER_SEED));
     follow(&mut loaded, whole, looks);
     assert_same(&then, loaded.queue());
     // And what is written of it there goes on with the rest.

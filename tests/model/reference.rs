@@ -4,7 +4,7 @@
 
 use dq::queue::{State, Totals};
 
-use crate::edges::Waits;
+use crate::edges::{Pending, Waits, BUDGET};
 use crate::groups::{self, Groups};
 use crate::job::{Job, Stage, Tally};
 use crate::limits::Departures;
@@ -44,6 +44,10 @@ pub struct Reference {
     events: i64,
     /// During a change: those that have stopped waiting.
     pub released: Vec<Bytes>,
+    /// What follows for those that wait, and is still to be carried out.
+    pub pending: Vec<Pending>,
+    /// The time of the change.
+    now: u64,
 }
 
 impl Default for Reference {
@@ -65,6 +69,8 @@ impl Default for Reference {
             last_made: None,
             events: 0,
             released: Vec::new(),
+            pending: Vec::new(),
+            now: 0,
         }
     }
 }
@@ -91,7 +97,13 @@ impl Reference {
         seen: &Outcome,
     ) -> Outcome {
         let Circumstances { now, defaults, lease_floor } = *circumstances;
-        let (last_lease, events) = (self.last_lease, self.events);
+        let last_lease = self.last_lease;
+        let budget = match command {
+            Command::Settle { .. } => BUDGET.of_slice,
+            _ if self.pending.is_empty() => BUDGET.of_operation,
+            _ => 0,
+        };
+        self.now = now;
         self.last_lease = last_lease.max(lease_floor);
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
@@ -165,7 +177,7 @@ impl Reference {
         let outcome =
             if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
         if outcome.has_changed() {
-            self.end_change(now, events);
+            self.end_change(now, budget);
             self.tidy_groups(self.clock, now);
             (self.clock, self.defaults) = (now, defaults);
         } else {
@@ -205,6 +217,7 @@ impl Reference {
             Ok(waits) => waits,
             Err(refused) => return refused,
         };
+        self.note_death_by(now, &id);
         self.take(&id);
         self.totals.replaced += u64::from(is_taken);
         self.totals.added += u64::from(!is_taken);
@@ -236,6 +249,7 @@ impl Reference {
             waits,
             is_known_dead: false,
         });
+        self.note_life(now, &id);
         if let Some(edges) = &add.edges {
             self.connect(now, &id, edges);
         }
@@ -335,7 +349,9 @@ impl Reference {
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
         let (id, body) = (job.id.clone(), job.body.clone());
-        let handed = Handed { id, body, lease, attempt: job.attempt, end: job.time, due };
+        let (attempt, end) = (job.attempt, job.time);
+        self.note_life(now, &id);
+        let handed = Handed { id, body, lease, attempt, end, due };
         self.one_has_left(now);
         if no_ack {
             let claim = Claim { id: handed.id.clone(), lease: Some(lease) };
@@ -351,6 +367,7 @@ impl Reference {
         if self.jobs[place].round.is_some() {
             return self.kick_schedule(now, place);
         }
+        self.note_death_by(now, id);
         let job = &mut self.jobs[place];
         let tally = job.tally_at(now);
         match job.state(now) {
@@ -416,6 +433,8 @@ impl Reference {
         let order = self.next_event();
         let job = &mut self.jobs[place];
         (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, time, order);
+        let id = job.id.clone();
+        self.note_life(self.now, &id);
     }
 
     /// A job that is dead already stays so since then.

@@ -68,6 +68,8 @@ SCENES: dict[str, tuple[str, int, list[Scene]]] = {
     ),
     "chain": ("A chain of a million jobs", many.MANY, [edges.chain]),
     "fans": ("Jobs that wait for others", edges.FAN, [edges.fan_in, edges.fan_out]),
+    "flows": ("A thousand jobs that wait for a thousand", edges.WIDTH, [edges.flow]),
+    "links": ("A chain of jobs that expire together", edges.LINKS, [edges.chain_of_deaths]),
     "deaths": ("A hundred thousand jobs that wait for ten thousand", 110_000, [edges.deaths]),
     "queues": ("Twenty thousand queues", keys.QUEUES, [keys.due, keys.flushed]),
     "keys": ("A million other keys", many.MANY, [keys.swept]),

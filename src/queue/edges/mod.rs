@@ -3,5 +3,8 @@
 //! this.
 
 pub mod edge;
+mod leaving;
+mod lists;
+pub mod pending;
 pub mod record;
 pub mod table;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::edge::{Dependent, Edge, End, Ending, OnDead};
+use super::edge::{Dependent, End, Ending, NewDependent, NewEdge, OnDead};
+use super::pending::PendingSight;
+use super::table::EdgeSight;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
@@ -29,10 +31,64 @@ pub struct EdgesRecord {
     /// How long after its last edge the job is due, or not before which time: one of them is 0.
     delay: Millis,
     at: Time,
+    /// When the last of what it waited for has ended so far, while it is held.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    due_from: Time,
+}
+
+fn is_zero(time: &Time) -> bool {
+    *time == Time::ZERO
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct EdgeRecord(ByteBuf, StoredState, Option<ByteBuf>);
+
+/// What follows from the end of a job, and isn't carried out yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PendingRecord {
+    kind: PendingKind,
+    /// Of the job.
+    id: ByteBuf,
+    /// Its result or reason.
+    what: Option<ByteBuf>,
+    /// When it ended.
+    at: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "u8", into = "u8")]
+enum PendingKind {
+    Done,
+    Dead,
+    Gone,
+    Mark,
+    Unmark,
+    Nothing,
+}
+
+read_where_possible!(PendingKind, u8, |number| match number {
+    0 => Some(PendingKind::Done),
+    1 => Some(PendingKind::Dead),
+    2 => Some(PendingKind::Gone),
+    3 => Some(PendingKind::Mark),
+    4 => Some(PendingKind::Unmark),
+    5 => Some(PendingKind::Nothing),
+    _ => None,
+});
+
+impl From<PendingKind> for u8 {
+    fn from(kind: PendingKind) -> u8 {
+        kind as u8
+    }
+}
+
+/// A [`PendingRecord`] that was read.
+#[derive(Clone, Debug)]
+pub enum LoadedPending<'r> {
+    Ended { ending: Ending, at: Time },
+    Mark { from: Id<'r>, is_of_dead: bool },
+    Nothing,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
@@ -42,6 +98,10 @@ enum StoredState {
     Done,
     Dead,
     Gone,
+    /// Open, from a job that has ended. In place of an id: which pending record tells of that.
+    Pending,
+    /// The same, and it was known to be dead.
+    PendingOfDead,
 }
 
 read_where_possible!(StoredState, u8, |number| match number {
@@ -50,6 +110,8 @@ read_where_possible!(StoredState, u8, |number| match number {
     2 => Some(StoredState::Done),
     3 => Some(StoredState::Dead),
     4 => Some(StoredState::Gone),
+    5 => Some(StoredState::Pending),
+    6 => Some(StoredState::PendingOfDead),
     _ => None,
 });
 
@@ -63,15 +125,28 @@ impl Record for EdgesRecord {}
 
 impl Record for Vec<EdgesRecord> {}
 
+impl Record for Vec<PendingRecord> {}
+
 impl EdgeRecord {
-    fn of<'q>(edge: &Edge, id_of: impl Fn(Slot) -> Option<Id<'q>>) -> EdgeRecord {
+    /// `id_of` is the id of a job that is in the queue; `place_of`, where an ended bundle is pending.
+    fn of<'q>(
+        edge: &EdgeSight,
+        id_of: &impl Fn(Slot) -> Option<Id<'q>>,
+        place_of: &impl Fn(Slot) -> Option<usize>,
+    ) -> EdgeRecord {
         match edge {
-            Edge::Open { from, is_dead } => {
-                let state = if *is_dead { StoredState::OpenOfDead } else { StoredState::Open };
+            EdgeSight::Waits { from, is_marked } => {
+                let state = if *is_marked { StoredState::OpenOfDead } else { StoredState::Open };
                 let id = id_of(*from).unwrap_or(Id::NONE);
                 EdgeRecord(ByteBuf::from(id.bytes()), state, None)
             }
-            Edge::Settled(ending) => {
+            EdgeSight::Pending { bundle, is_marked, .. } => {
+                let state =
+                    if *is_marked { StoredState::PendingOfDead } else { StoredState::Pending };
+                let place = place_of(*bundle).unwrap_or(usize::MAX) as u64;
+                EdgeRecord(ByteBuf::from(place.to_be_bytes()), state, None)
+            }
+            EdgeSight::Settled(ending) => {
                 let state = match ending.end {
                     End::Done => StoredState::Done,
                     End::Dead => StoredState::Dead,
@@ -83,20 +158,31 @@ impl EdgeRecord {
         }
     }
 
-    fn edge(&self, slot_of: &impl Fn(Id) -> Option<Slot>) -> Result<Edge, RecordError> {
+    fn edge(&self, slot_of: &impl Fn(Id) -> Option<Slot>) -> Result<NewEdge, RecordError> {
         let EdgeRecord(id, state, what) = self;
+        if matches!(state, StoredState::Pending | StoredState::PendingOfDead) {
+            let place = <[u8; 8]>::try_from(&id[..]).map_err(|_| RecordError::Impossible)?;
+            let place = usize::try_from(u64::from_be_bytes(place));
+            let place = place.map_err(|_| RecordError::Impossible)?;
+            let is_marked = *state == StoredState::PendingOfDead;
+            return Ok(NewEdge::Pending { place, is_marked });
+        }
         let id = Id::new(id).ok_or(RecordError::Id)?;
         let end = match state {
-            StoredState::Open | StoredState::OpenOfDead => {
+            StoredState::Open
+            | StoredState::OpenOfDead
+            | StoredState::Pending
+            | StoredState::PendingOfDead => {
                 let from = slot_of(id).ok_or(RecordError::Impossible)?;
-                return Ok(Edge::Open { from, is_dead: *state == StoredState::OpenOfDead });
+                let is_of_dead = *state == StoredState::OpenOfDead;
+                return Ok(if is_of_dead { NewEdge::OfDead(from) } else { NewEdge::Open(from) });
             }
             StoredState::Done => End::Done,
             StoredState::Dead => End::Dead,
             StoredState::Gone => End::Gone,
         };
         let what = what.as_ref().map(|what| what[..].into());
-        Ok(Edge::Settled(Arc::new(Ending { id: id.bytes().into(), end, what })))
+        Ok(NewEdge::Settled(Arc::new(Ending { id: id.bytes().into(), end, what })))
     }
 
     fn size(&self) -> usize {
@@ -109,15 +195,17 @@ impl EdgesRecord {
     pub fn of<'q>(
         id: Id,
         dependent: &Dependent,
+        edges: impl Iterator<Item = EdgeSight<'q>>,
         id_of: impl Fn(Slot) -> Option<Id<'q>>,
+        place_of: impl Fn(Slot) -> Option<usize>,
     ) -> Vec<EdgesRecord> {
         let (delay, at) = match dependent.due {
             Due::In(delay) => (delay, Time::ZERO),
             Due::At(time) => (Millis::ZERO, time),
         };
         let (mut pieces, mut bytes) = (vec![Vec::new()], 0);
-        for edge in &dependent.edges {
-            let edge = EdgeRecord::of(edge, &id_of);
+        for edge in edges {
+            let edge = EdgeRecord::of(&edge, &id_of, &place_of);
             if bytes > RECORD_BYTES {
                 pieces.push(Vec::new());
                 bytes = 0;
@@ -135,6 +223,7 @@ impl EdgesRecord {
             is_on_hold: dependent.is_on_hold,
             delay,
             at,
+            due_from: dependent.due_from(),
         };
         pieces.into_iter().enumerate().map(record).collect()
     }
@@ -176,7 +265,7 @@ impl EdgesRecord {
         self.is_on_hold
     }
 
-    pub fn edges(&self, slot_of: impl Fn(Id) -> Option<Slot>) -> Result<Vec<Edge>, RecordError> {
+    pub fn edges(&self, slot_of: impl Fn(Id) -> Option<Slot>) -> Result<Vec<NewEdge>, RecordError> {
         let mut edges = Vec::with_capacity(self.edges.len());
         for edge in &self.edges {
             edges.push(edge.edge(&slot_of)?);
@@ -186,11 +275,63 @@ impl EdgesRecord {
 
     /// What the job knows, if these are its edges. A held job without an open one is on hold until
     /// a further record has one.
-    pub fn dependent(&self, edges: Vec<Edge>, is_held: bool) -> Dependent {
+    pub fn dependent(&self, edges: Vec<NewEdge>, is_held: bool) -> NewDependent {
         let due = if self.at > Time::ZERO { Due::At(self.at) } else { Due::In(self.delay) };
-        let is_none_open = edges.iter().all(|edge| edge.from().is_none());
+        let EdgesRecord { on_dead, due_from, .. } = *self;
+        let is_none_open = edges.iter().all(NewEdge::is_settled);
         let is_on_hold = self.is_on_hold || is_held && self.continues && is_none_open;
-        let dependent = Dependent::new(edges, self.on_dead, is_on_hold, due);
-        Dependent { is_held, ..dependent }
+        NewDependent { edges, on_dead, is_on_hold, is_held, due, due_from }
+    }
+}
+
+impl PendingRecord {
+    pub fn of<'q>(pending: &PendingSight, id_of: impl Fn(Slot) -> Option<Id<'q>>) -> PendingRecord {
+        let record = |kind, id: &[u8], what: Option<&[u8]>, at| PendingRecord {
+            kind,
+            id: ByteBuf::from(id),
+            what: what.map(ByteBuf::from),
+            at,
+        };
+        match pending {
+            PendingSight::Ended { ending, at } => {
+                let kind = match ending.end {
+                    End::Done => PendingKind::Done,
+                    End::Dead => PendingKind::Dead,
+                    End::Gone => PendingKind::Gone,
+                };
+                record(kind, &ending.id, ending.what.as_deref(), *at)
+            }
+            PendingSight::Mark { from, is_of_dead } => {
+                let kind = if *is_of_dead { PendingKind::Mark } else { PendingKind::Unmark };
+                record(kind, id_of(*from).unwrap_or(Id::NONE).bytes(), None, Time::ZERO)
+            }
+            PendingSight::Nothing => record(PendingKind::Nothing, b"", None, Time::ZERO),
+        }
+    }
+
+    pub fn read(&self) -> Result<LoadedPending<'_>, RecordError> {
+        let id = || Id::new(&self.id).ok_or(RecordError::Id);
+        let ended = |end| {
+            let what = self.what.as_ref().map(|what| what[..].into());
+            let ending = Ending { id: id()?.bytes().into(), end, what };
+            Ok(LoadedPending::Ended { ending, at: self.at })
+        };
+        match self.kind {
+            PendingKind::Done => ended(End::Done),
+            PendingKind::Dead => ended(End::Dead),
+            PendingKind::Gone => ended(End::Gone),
+            PendingKind::Mark => Ok(LoadedPending::Mark { from: id()?, is_of_dead: true }),
+            PendingKind::Unmark => Ok(LoadedPending::Mark { from: id()?, is_of_dead: false }),
+            PendingKind::Nothing => Ok(LoadedPending::Nothing),
+        }
+    }
+
+    /// About how many bytes it has.
+    pub fn size(&self) -> usize {
+        self.id.len() + self.what.as_ref().map_or(0, |what| what.len())
+    }
+
+    pub fn check(&self) -> Result<(), RecordError> {
+        self.read().map(drop)
     }
 }

@@ -3,68 +3,82 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::edge::{Dependent, Edge, Ending};
+use super::edge::{
+    BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, Ending, NewDependent, NewEdge,
+    OnDead,
+};
+use super::lists::{Bundle, Lists, Origin, Pending};
 use crate::queue::memory::slab::Slot;
-use crate::queue::value::due::Due;
 use crate::queue::value::time::Time;
 
-/// An edge as its predecessor knows it. It is good while the dependent has this serial and the edge
-/// is open: nothing is written here when the dependent is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EdgeRef {
-    serial: u64,
-    pub dependent: Slot,
-    /// Which one of the dependent's edges.
-    index: u32,
-}
-
-const _: () = assert!(size_of::<EdgeRef>() == 16, "bytes per edge are a feature");
-
 /// A job that others wait for.
-#[derive(Clone, Default)]
-struct Predecessor {
-    /// Sorted by the serial of the dependent.
-    edges: Vec<EdgeRef>,
-    /// How many of `edges` are good. Never 0.
-    good: u32,
-    /// How many of these are known to come from a dead job.
-    dead: u32,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Predecessor {
+    /// The edges to dependents with ONDEAD HOLD, and to those with RUN.
+    pub hold: Option<BundleKey>,
+    pub run: Option<BundleKey>,
     /// When it dies, if no command changes it before.
-    death: Option<Time>,
+    pub death: Option<Time>,
 }
 
 impl Predecessor {
-    /// Most have one edge.
-    fn of_one() -> Predecessor {
-        Predecessor { edges: Vec::with_capacity(1), ..Predecessor::default() }
+    fn bundle_mut(&mut self, on_dead: OnDead) -> &mut Option<BundleKey> {
+        match on_dead {
+            OnDead::Hold => &mut self.hold,
+            OnDead::Run => &mut self.run,
+        }
+    }
+
+    pub fn bundles(&self) -> impl Iterator<Item = BundleKey> {
+        self.hold.into_iter().chain(self.run)
     }
 }
 
-/// Keyed by slots. O(log n) for each operation, and for each edge that it is about.
+/// What an edge says to its dependent.
+#[derive(Clone, Copy, Debug)]
+pub enum EdgeSight<'e> {
+    /// The dependent waits for the job in this slot, and may have been counted as behind a dead one.
+    Waits {
+        from: Slot,
+        is_marked: bool,
+    },
+    /// It waits until this ending has got to it.
+    Pending {
+        ending: &'e Ending,
+        bundle: Slot,
+        is_marked: bool,
+    },
+    Settled(&'e Ending),
+}
+
+/// Keyed by slots. O(log n) for each operation, and O(1) for each edge that it is about.
 #[derive(Default)]
 pub struct Edges {
-    dependents: BTreeMap<Slot, Dependent>,
-    predecessors: BTreeMap<Slot, Predecessor>,
+    pub(super) lists: Lists,
+    pub(super) dependents: BTreeMap<Slot, DependentKey>,
+    pub(super) predecessors: BTreeMap<Slot, Predecessor>,
     /// The predecessors that die by time.
-    deaths: BTreeSet<(Time, Slot)>,
+    pub(super) deaths: BTreeSet<(Time, Slot)>,
     last_serial: u64,
-    /// Dependents that have stopped waiting during this operation.
-    released: VecDeque<(Slot, u64)>,
+    /// What follows from the ends of jobs, and isn't carried out yet.
+    pub(super) pending: VecDeque<Pending>,
+    /// Dependents that have stopped waiting for a command during this operation.
+    pub(super) released: VecDeque<(DependentKey, u64)>,
     /// How many held jobs wait for a dead one.
-    behind_dead: usize,
-    /// Bytes outside the trees.
-    bytes: usize,
+    pub(super) behind_dead: usize,
+    /// Bytes outside the trees and slabs.
+    pub(super) bytes: usize,
 }
 
 /// Bytes of an entry of a tree, with its part of the nodes: those of a tree that grows at its end,
 /// as slots do, have 6 entries and room for 11.
-const DEPENDENT_BYTES: usize = (size_of::<Dependent>() + size_of::<Slot>()) * 11 / 6;
+const DEPENDENT_BYTES: usize = size_of::<(Slot, DependentKey)>() * 11 / 6;
 const PREDECESSOR_BYTES: usize = (size_of::<Predecessor>() + size_of::<Slot>()) * 11 / 6;
 const DEATH_BYTES: usize = size_of::<(Time, Slot)>() * 3 / 2;
 
 impl Edges {
     pub fn is_empty(&self) -> bool {
-        self.dependents.is_empty() && self.released.is_empty()
+        self.dependents.is_empty() && self.released.is_empty() && self.pending.is_empty()
     }
 
     /// How many jobs have, or had, edges to them, or were held by a command.
@@ -77,271 +91,256 @@ impl Edges {
     }
 
     pub fn dependent(&self, slot: Slot) -> Option<&Dependent> {
-        self.dependents.get(&slot)
+        self.lists.dependents.get(*self.dependents.get(&slot)?)
+    }
+
+    pub(super) fn dependent_mut(&mut self, slot: Slot) -> Option<&mut Dependent> {
+        self.lists.dependents.get_mut(*self.dependents.get(&slot)?)
     }
 
     /// All dependents, in the order in which they were added.
     pub fn in_order(&self) -> Vec<(Slot, &Dependent)> {
-        let mut all: Vec<_> = self.dependents.iter().map(|(slot, job)| (*slot, job)).collect();
+        let of =
+            |(slot, key): (&Slot, &DependentKey)| Some((*slot, self.lists.dependents.get(*key)?));
+        let mut all: Vec<_> = self.dependents.iter().filter_map(of).collect();
         all.sort_by_key(|(_, dependent)| dependent.serial);
         all
     }
 
+    /// The edges of a dependent, in the order in which they were named.
+    pub fn edges_of<'e>(
+        &'e self,
+        dependent: &'e Dependent,
+    ) -> impl Iterator<Item = EdgeSight<'e>> + 'e {
+        dependent.edges.iter().filter_map(|edge| match edge {
+            Edge::Settled(ending) => Some(EdgeSight::Settled(ending)),
+            Edge::Open(EdgeLink { bundle, is_marked, .. }) => {
+                match &self.lists.bundles.get(*bundle)?.origin {
+                    Origin::Job(from) => {
+                        Some(EdgeSight::Waits { from: *from, is_marked: *is_marked })
+                    }
+                    Origin::Ended(ending) => {
+                        Some(EdgeSight::Pending { ending, bundle: *bundle, is_marked: *is_marked })
+                    }
+                    Origin::Nothing => None,
+                }
+            }
+        })
+    }
+
     /// How many jobs wait for this one.
     pub fn waiting_for(&self, slot: Slot) -> usize {
-        self.predecessors.get(&slot).map_or(0, |predecessor| predecessor.good as usize)
+        let of = |key| self.lists.bundles.get(key).map_or(0, |bundle| bundle.len as usize);
+        self.predecessors.get(&slot).map_or(0, |job| job.bundles().map(of).sum())
     }
 
-    /// How many of these know that it is dead.
-    pub fn waiting_for_dead(&self, slot: Slot) -> usize {
-        self.predecessors.get(&slot).map_or(0, |predecessor| predecessor.dead as usize)
+    /// For how many jobs it waits or has waited.
+    pub fn edges_to(&self, slot: Slot) -> usize {
+        self.dependent(slot).map_or(0, |job| job.edges.len())
     }
 
-    /// How many jobs wait for this one, and for how many it waits or has waited.
-    pub fn of_job(&self, slot: Slot) -> usize {
-        self.waiting_for(slot) + self.dependent(slot).map_or(0, |job| job.edges.len())
+    /// The dependents of this job that wait for it.
+    pub fn dependents_of(&self, from: Slot) -> BTreeSet<Slot> {
+        let bundles = self.predecessors.get(&from).copied().unwrap_or_default().bundles();
+        let edges = bundles.flat_map(|bundle| self.lists.edges_of(bundle));
+        edges.filter_map(|edge| Some(self.lists.dependents.get(edge.dependent)?.slot)).collect()
     }
 
-    /// The open edges from this job, in the order in which their dependents were added.
-    pub fn edges_from(&self, from: Slot) -> Vec<EdgeRef> {
-        let edges = self.predecessors.get(&from).map_or(&[][..], |job| &job.edges);
-        edges.iter().copied().filter(|edge| self.is_good(from, edge)).collect()
-    }
-
-    fn is_good(&self, from: Slot, edge: &EdgeRef) -> bool {
-        is_good(&self.dependents, from, edge)
-    }
-
-    /// Adds a job that depends on others, behind all dependents.
-    pub fn add_dependent(&mut self, slot: Slot, dependent: Dependent) {
+    /// Adds a job that depends on others, behind all dependents. It has no edges yet.
+    pub fn add_dependent(&mut self, slot: Slot, new: NewDependent) {
         self.last_serial += 1;
-        let dependent = Dependent { serial: self.last_serial, ..dependent };
-        for (index, edge) in dependent.edges.iter().enumerate() {
-            if let Edge::Open { from, is_dead } = edge {
-                let edge =
-                    EdgeRef { serial: self.last_serial, dependent: slot, index: index as u32 };
-                let predecessor =
-                    self.predecessors.entry(*from).or_insert_with(Predecessor::of_one);
-                self.bytes += size_of::<EdgeRef>();
-                predecessor.edges.push(edge);
-                predecessor.good += 1;
-                predecessor.dead += u32::from(*is_dead);
-            }
-        }
-        self.bytes += dependent.size();
-        self.behind_dead += usize::from(dependent.is_behind_dead());
-        self.dependents.insert(slot, dependent);
+        let dependent = Dependent {
+            slot,
+            serial: self.last_serial,
+            edges: Vec::with_capacity(new.edges.len()),
+            open: 0,
+            marked: 0,
+            on_dead: new.on_dead,
+            is_on_hold: new.is_on_hold,
+            is_held: new.is_held,
+            due: new.due,
+            due_from: new.due_from,
+        };
+        let Some(key) = self.lists.dependents.insert(dependent) else {
+            return;
+        };
+        self.dependents.insert(slot, key);
+        new.edges.into_iter().for_each(|edge| self.add_edge_to(key, new.on_dead, edge));
     }
 
-    /// A dependent has one more edge. `false` if it isn't a dependent.
-    pub fn add_edge(&mut self, dependent: Slot, edge: Edge) -> bool {
-        let Some(job) = self.dependents.get_mut(&dependent) else {
+    /// A dependent has one more edge, which comes last. `false` if it isn't a dependent.
+    pub fn add_edge(&mut self, dependent: Slot, edge: NewEdge) -> bool {
+        let Some(key) = self.dependents.get(&dependent).copied() else {
             return false;
         };
-        let was_behind_dead = job.is_behind_dead();
-        let reference = EdgeRef { serial: job.serial, dependent, index: job.edges.len() as u32 };
-        let from = edge.from();
-        self.bytes += size_of::<Edge>() + edge.own_bytes();
-        job.edges.push(edge);
-        if let Some((from, is_dead)) = from {
-            (job.open, job.dead) = (job.open + 1, job.dead + u32::from(is_dead));
-            let predecessor = self.predecessors.entry(from).or_insert_with(Predecessor::of_one);
-            let at = predecessor.edges.partition_point(|other| other.serial <= reference.serial);
-            predecessor.edges.insert(at, reference);
-            predecessor.good += 1;
-            predecessor.dead += u32::from(is_dead);
-            self.bytes += size_of::<EdgeRef>();
-        }
-        let is_behind_dead = job.is_behind_dead();
-        self.count_behind_dead(was_behind_dead, is_behind_dead);
+        let Some(on_dead) = self.lists.dependents.get(key).map(Dependent::on_dead) else {
+            return false;
+        };
+        self.add_edge_to(key, on_dead, edge);
         true
     }
 
-    /// Settles an open edge.
-    pub fn settle(&mut self, from: Slot, edge: &EdgeRef, ending: &Arc<Ending>) {
-        let settled = Edge::Settled(ending.clone());
-        self.bytes += if Arc::strong_count(ending) == 2 { ending.size() } else { 0 };
-        if let Some(job) = self.close(from, edge, settled).filter(|job| job.can_go()) {
-            let released = (edge.dependent, job.serial);
-            self.released.push_back(released);
+    fn add_edge_to(&mut self, key: DependentKey, on_dead: OnDead, edge: NewEdge) {
+        self.bytes += size_of::<Edge>();
+        match edge {
+            NewEdge::Open(from) => {
+                let bundle = self.bundle_or_new(from, on_dead);
+                self.link(key, bundle, EdgeKey::NONE);
+            }
+            NewEdge::OfDead(from) => {
+                let bundle = self.bundle_or_new(from, on_dead);
+                self.link(key, bundle, EdgeKey::NONE);
+                self.mark_loaded(key, bundle);
+                if let Some(bundle) = self.lists.bundles.get_mut(bundle) {
+                    bundle.is_of_dead |= !bundle.is_pending;
+                }
+            }
+            NewEdge::Pending { place, is_marked } => {
+                let bundle = self.pending_bundle_or_new(place, on_dead);
+                self.link(key, bundle, EdgeKey::NONE);
+                if is_marked {
+                    self.mark_loaded(key, bundle);
+                }
+            }
+            NewEdge::Settled(ending) => {
+                self.bytes += if Arc::strong_count(&ending) == 1 { ending.size() } else { 0 };
+                let job = self.lists.dependents.get_mut(key);
+                job.into_iter().for_each(|job| job.edges.push(Edge::Settled(ending.clone())));
+            }
         }
     }
 
-    /// Replaces an open edge by a settled one. Returns its dependent.
-    fn close(&mut self, from: Slot, edge: &EdgeRef, settled: Edge) -> Option<&Dependent> {
-        debug_assert!(self.is_good(from, edge), "an edge that is not open was used");
-        let job = self.dependents.get_mut(&edge.dependent)?;
-        let was_behind_dead = job.is_behind_dead();
-        let open = std::mem::replace(job.edges.get_mut(edge.index as usize)?, settled);
-        let is_dead = matches!(open, Edge::Open { is_dead: true, .. });
-        (job.open, job.dead) = (job.open - 1, job.dead - u32::from(is_dead));
-        let is_behind_dead = job.is_behind_dead();
-        self.count_behind_dead(was_behind_dead, is_behind_dead);
-        self.lose_good_edge(from, is_dead);
-        self.dependents.get(&edge.dependent)
+    /// The last edge of the bundle, which is of this dependent, is marked in a file.
+    fn mark_loaded(&mut self, key: DependentKey, bundle: BundleKey) {
+        let was_behind_dead = self.is_behind_dead(key);
+        self.lists.mark_next(bundle);
+        self.count_behind_dead(was_behind_dead, self.is_behind_dead(key));
     }
 
-    /// The predecessor of this edge is dead, or isn't any more.
-    pub fn note_life(&mut self, from: Slot, edge: &EdgeRef, is_now_dead: bool) {
-        debug_assert!(self.is_good(from, edge), "an edge that is not open was used");
-        let Some(job) = self.dependents.get_mut(&edge.dependent) else {
-            return;
-        };
-        let Some(Edge::Open { is_dead, .. }) = job.edges.get_mut(edge.index as usize) else {
-            return;
-        };
-        if *is_dead == is_now_dead {
-            return;
-        }
-        let was_behind_dead = job.is_held && job.dead > 0;
-        let predecessor = self.predecessors.get_mut(&from);
-        for count in predecessor.map(|job| &mut job.dead).into_iter().chain([&mut job.dead]) {
-            *count = if is_now_dead { *count + 1 } else { *count - 1 };
-        }
-        *is_dead = is_now_dead;
-        let is_behind_dead = job.is_behind_dead();
-        self.count_behind_dead(was_behind_dead, is_behind_dead);
+    fn link(&mut self, key: DependentKey, bundle: BundleKey, behind: EdgeKey) {
+        let was_behind_dead = self.is_behind_dead(key);
+        self.lists.add(key, bundle, behind);
+        self.count_behind_dead(was_behind_dead, self.is_behind_dead(key));
     }
 
-    fn count_behind_dead(&mut self, before: bool, after: bool) {
+    /// These dependents wait for one more job, the same for each of them.
+    pub fn add_edges_from(&mut self, from: Slot, dependents: &[Slot]) -> bool {
+        let keys = dependents.iter().filter_map(|slot| self.dependents.get(slot).copied());
+        let mut keys: Vec<DependentKey> = keys.collect();
+        let are_all = keys.len() == dependents.len();
+        let serial = |lists: &Lists, key| lists.dependents.get(key).map_or(0, |job| job.serial);
+        keys.sort_by_key(|key| serial(&self.lists, *key));
+        for on_dead in [OnDead::Hold, OnDead::Run] {
+            let is_such = |key: &&DependentKey| {
+                self.lists.dependents.get(**key).is_some_and(|job| job.on_dead == on_dead)
+            };
+            let such: Vec<DependentKey> = keys.iter().filter(is_such).copied().collect();
+            if such.is_empty() {
+                continue;
+            }
+            let bundle = self.bundle_or_new(from, on_dead);
+            // Both are in the order in which the dependents were added.
+            let mut behind = self.lists.first_of(bundle);
+            for key in such {
+                while let Some(edge) = behind {
+                    if self.lists.serial_of(edge) > serial(&self.lists, key) {
+                        break;
+                    }
+                    behind = self.lists.behind(edge);
+                }
+                self.bytes += size_of::<Edge>();
+                self.link(key, bundle, behind.unwrap_or(EdgeKey::NONE));
+            }
+        }
+        are_all
+    }
+
+    pub(super) fn bundle_or_new(&mut self, from: Slot, on_dead: OnDead) -> BundleKey {
+        let place = self.predecessors.entry(from).or_default().bundle_mut(on_dead);
+        if let Some(bundle) = *place {
+            return bundle;
+        }
+        *place = self.lists.bundles.insert(Bundle::of(from));
+        place.unwrap_or(Slot::MAX)
+    }
+
+    pub(super) fn is_behind_dead(&self, key: DependentKey) -> bool {
+        self.lists.dependents.get(key).is_some_and(Dependent::is_behind_dead)
+    }
+
+    pub(super) fn count_behind_dead(&mut self, before: bool, after: bool) {
         self.behind_dead = self.behind_dead + usize::from(after) - usize::from(before);
     }
 
-    /// The job waits for commands no more. Returns whether it did.
-    pub fn end_hold(&mut self, slot: Slot) -> bool {
-        let Some(job) = self.dependents.get_mut(&slot).filter(|job| job.is_on_hold) else {
-            return false;
-        };
-        job.is_on_hold = false;
-        if job.can_go() {
-            self.released.push_back((slot, job.serial));
-        }
-        true
-    }
-
-    /// The next job that has stopped waiting during this operation, and still does: it is held no
-    /// more. Returns when it is due.
-    pub fn next_released(&mut self) -> Option<(Slot, Due)> {
-        while let Some((slot, serial)) = self.released.pop_front() {
-            let job = self.dependents.get_mut(&slot);
-            if let Some(job) = job.filter(|job| job.serial == serial && job.can_go()) {
-                job.is_held = false;
-                return Some((slot, job.due));
-            }
-        }
-        None
-    }
-
-    /// The job is held no more, whatever it waits for.
-    pub fn leave_hold(&mut self, slot: Slot) {
-        if let Some(job) = self.dependents.get_mut(&slot) {
-            let was_behind_dead = job.is_behind_dead();
-            job.is_held = false;
-            self.count_behind_dead(was_behind_dead, false);
+    /// Takes an open edge out of its bundle, and forgets a bundle without edges.
+    pub(super) fn unlink(&mut self, edge: EdgeKey) {
+        if let Some(link) = self.lists.unlink(edge) {
+            self.tidy(link.bundle);
         }
     }
 
-    /// Drops the open edges of a job, which is held no more. Keeps the settled ones.
-    pub fn drop_open(&mut self, slot: Slot) {
-        let waits = |job: &Dependent| job.open > 0 || job.is_held || job.is_on_hold;
-        if !self.dependents.get(&slot).is_some_and(waits) {
-            return;
-        }
-        let Some(mut job) = self.take_dependent(slot) else {
+    /// Forgets a bundle that has no edges, and its job with the last one.
+    pub(super) fn tidy(&mut self, key: BundleKey) {
+        let Some(bundle) = self.lists.bundles.get(key).filter(|bundle| bundle.len == 0) else {
             return;
         };
-        for edge in &job.edges {
-            if let Edge::Open { from, is_dead } = edge {
-                self.bytes -= size_of::<Edge>();
-                self.lose_good_edge(*from, *is_dead);
+        let is_pending = bundle.is_pending;
+        match bundle.origin {
+            Origin::Job(slot) => {
+                if self.waiting_for(slot) == 0 {
+                    self.set_death(slot, None);
+                }
+                if is_pending {
+                    return;
+                }
+                if let Some(job) = self.predecessors.get_mut(&slot) {
+                    for place in [&mut job.hold, &mut job.run] {
+                        *place = place.filter(|it| *it != key);
+                    }
+                    if job.bundles().next().is_none() {
+                        self.predecessors.remove(&slot);
+                    }
+                }
+                self.lists.bundles.remove(key);
+            }
+            // What is pending names it.
+            Origin::Ended(_) => (),
+            Origin::Nothing => {
+                if !is_pending {
+                    self.lists.bundles.remove(key);
+                }
             }
         }
-        job.edges.retain(|edge| matches!(edge, Edge::Settled(_)));
-        (job.open, job.dead, job.is_on_hold, job.is_held) = (0, 0, false, false);
-        if !job.edges.is_empty() {
-            self.dependents.insert(slot, job);
-        }
-    }
-
-    /// The job in this slot is gone, or depends on nothing. Returns what it knew.
-    pub fn forget_dependent(&mut self, slot: Slot) -> Option<Dependent> {
-        let job = self.take_dependent(slot)?;
-        self.bytes -= job.size();
-        for edge in &job.edges {
-            if let Edge::Open { from, is_dead } = edge {
-                self.lose_good_edge(*from, *is_dead);
-            }
-        }
-        Some(job)
-    }
-
-    fn take_dependent(&mut self, slot: Slot) -> Option<Dependent> {
-        let job = self.dependents.remove(&slot)?;
-        self.count_behind_dead(job.is_behind_dead(), false);
-        Some(job)
-    }
-
-    /// An edge from this job is open no more, or is about to be: forgets the job when it was the
-    /// last one, and references that aren't good when they are the most.
-    fn lose_good_edge(&mut self, from: Slot, is_dead: bool) {
-        let Some(job) = self.predecessors.get_mut(&from) else {
-            return;
-        };
-        job.good = job.good.saturating_sub(1);
-        job.dead -= u32::from(is_dead);
-        if job.good == 0 {
-            self.set_death(from, None);
-            let removed = self.predecessors.remove(&from);
-            self.bytes -= removed.map_or(0, |job| job.edges.len() * size_of::<EdgeRef>());
-        } else if job.edges.len() > 2 * job.good as usize + SPARE_EDGES {
-            let before = job.edges.len();
-            job.edges.retain(|edge| is_good(&self.dependents, from, edge));
-            self.bytes -= (before - job.edges.len()) * size_of::<EdgeRef>();
-        }
-    }
-
-    /// Removes the open edges from this job, which are about to be settled, from what is known of
-    /// it. Returns them as [`Edges::edges_from`] does.
-    pub fn take_edges_from(&mut self, from: Slot) -> Vec<EdgeRef> {
-        let Some(Predecessor { mut edges, good, death, .. }) = self.predecessors.remove(&from)
-        else {
-            return Vec::new();
-        };
-        death.map(|time| self.deaths.remove(&(time, from)));
-        self.bytes -= edges.len() * size_of::<EdgeRef>();
-        if edges.len() > good as usize {
-            edges.retain(|edge| is_good(&self.dependents, from, edge));
-        }
-        edges
     }
 
     /// The job that others wait for is another one now, in another slot.
     pub fn move_predecessor(&mut self, from: Slot, to: Slot) {
-        let edges = self.edges_from(from);
         self.set_death(from, None);
         let Some(job) = self.predecessors.remove(&from) else {
             return;
         };
-        for edge in &edges {
-            let dependent = self.dependents.get_mut(&edge.dependent);
-            let edge = dependent.and_then(|job| job.edges.get_mut(edge.index as usize));
-            if let Some(Edge::Open { from, .. }) = edge {
-                *from = to;
-            }
+        for key in job.bundles() {
+            let bundle = self.lists.bundles.get_mut(key);
+            bundle.into_iter().for_each(|bundle| bundle.origin = Origin::Job(to));
         }
-        self.bytes -= (job.edges.len() - edges.len()) * size_of::<EdgeRef>();
-        let Predecessor { good, dead, .. } = job;
-        self.predecessors.insert(to, Predecessor { good, dead, edges, death: None });
+        self.predecessors.insert(to, job);
     }
 
     /// When this job dies, which others wait for, if no command changes it before.
     pub fn set_death(&mut self, slot: Slot, death: Option<Time>) {
+        let death = death.filter(|_| self.waiting_for(slot) > 0);
         let Some(job) = self.predecessors.get_mut(&slot) else {
             return;
         };
         let before = std::mem::replace(&mut job.death, death);
         before.map(|time| self.deaths.remove(&(time, slot)));
         death.map(|time| self.deaths.insert((time, slot)));
+    }
+
+    /// When this job dies, if others wait for it, and that isn't known yet.
+    #[inline]
+    pub fn death_of(&self, slot: Slot) -> Option<Time> {
+        self.predecessors.get(&slot)?.death
     }
 
     /// When the next job dies that others wait for.
@@ -357,6 +356,9 @@ impl Edges {
 
     pub fn memory(&self) -> usize {
         size_of::<Edges>()
+            + self.lists.dependents.memory()
+            + self.lists.bundles.memory()
+            + self.pending.capacity() * size_of::<Pending>()
             + self.dependents.len() * DEPENDENT_BYTES
             + self.predecessors.len() * PREDECESSOR_BYTES
             + self.deaths.len() * DEATH_BYTES
@@ -364,31 +366,33 @@ impl Edges {
     }
 }
 
-/// A predecessor keeps at least this many references that aren't good.
-const SPARE_EDGES: usize = 16;
-
-fn is_good(dependents: &BTreeMap<Slot, Dependent>, from: Slot, edge: &EdgeRef) -> bool {
-    let job = dependents.get(&edge.dependent).filter(|job| job.serial == edge.serial);
-    let edge = job.and_then(|job| job.edges.get(edge.index as usize));
-    matches!(edge, Some(Edge::Open { from: it, .. }) if *it == from)
-}
-
 /// A copy has endings of its own, so that each queue knows how many bytes it would free.
 impl Clone for Edges {
     fn clone(&self) -> Edges {
-        let mut endings = BTreeMap::new();
-        let mut own = |edge: &Edge| match edge {
-            Edge::Settled(ending) => {
-                let own = endings.entry(Arc::as_ptr(ending));
-                Edge::Settled(own.or_insert_with(|| Arc::new((**ending).clone())).clone())
-            }
-            Edge::Open { .. } => edge.clone(),
+        let mut copies = BTreeMap::new();
+        let mut own = |ending: &mut Arc<Ending>| {
+            let copy = copies.entry(Arc::as_ptr(ending));
+            *ending = copy.or_insert_with(|| Arc::new((**ending).clone())).clone();
         };
-        let dependents = self.dependents.iter().map(|(slot, job)| {
-            (*slot, Dependent { edges: job.edges.iter().map(&mut own).collect(), ..job.clone() })
-        });
+        let mut lists = self.lists.clone();
+        for (_, dependent) in lists.dependents.iter_mut() {
+            for edge in &mut dependent.edges {
+                if let Edge::Settled(ending) = edge {
+                    own(ending);
+                }
+            }
+        }
+        for (_, bundle) in lists.bundles.iter_mut() {
+            if let Origin::Ended(ending) = &mut bundle.origin {
+                own(ending);
+            }
+        }
+        let mut pending = self.pending.clone();
+        pending.iter_mut().filter_map(Pending::ending_mut).for_each(own);
         Edges {
-            dependents: dependents.collect(),
+            lists,
+            pending,
+            dependents: self.dependents.clone(),
             predecessors: self.predecessors.clone(),
             deaths: self.deaths.clone(),
             released: self.released.clone(),

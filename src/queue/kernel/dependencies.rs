@@ -3,27 +3,47 @@
 //! says what follows.
 //!
 //! The passing of time settles an edge in one case, when a predecessor dies. That is written to the
-//! log, as the operation [`Settle`](crate::queue::Settle), before the next change.
+//! log, as the operation [`Settle`](crate::queue::Settle), before the next change. An operation on
+//! such a job notes its death first, so the outcome doesn't depend on which came first.
 //!
-//! Dependents are released at the end of an operation ([`Queue::release_dependents`]): so the jobs
-//! that DQ.DONE adds may still add edges to them, and one that releases others makes no recursion.
-
-use std::sync::Arc;
+//! What follows from an end is *pending* until the end of the operation, which carries out a part of
+//! it ([`Queue::carry_out`]). So an operation costs O(log n) for each job that it ends, whatever
+//! waits for it; the jobs that DQ.DONE adds may still add edges to those that wait; and a job that
+//! ends others makes no recursion. The rest is carried out by the timer.
 
 use super::queue::Queue;
 use super::transition::{Cause, Reason, Transition};
-use crate::queue::edges::edge::{Dependent, End, Ending, OnDead};
+use crate::queue::edges::edge::{End, Ending, NewDependent};
+use crate::queue::edges::pending::{Step, Which};
 use crate::queue::edges::table::Edges;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
 
+/// How much of what is pending is carried out at once: an edge is one unit of work. Part of what is
+/// logged: a primary and its replicas have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettleBudget {
+    /// By an operation: enough for all that follows from one job with as many edges as it may have.
+    pub of_operation: u32,
+    /// By a SETTLE: less than a millisecond.
+    pub of_slice: u32,
+}
+
+impl SettleBudget {
+    pub const DEFAULT: SettleBudget = SettleBudget { of_operation: 110_000, of_slice: 10_000 };
+}
+
+/// To release a job, or to let it die, takes about as long as so many edges.
+const EDGES_A_JOB: u32 = 10;
+
 impl Queue {
     /// A job has these edges from now on, which are all that it has.
-    pub(in crate::queue) fn set_edges(&mut self, slot: Slot, dependent: Dependent) {
+    pub(in crate::queue) fn set_edges(&mut self, slot: Slot, new: NewDependent) {
         self.forget_edges(slot);
-        self.ledger.mix().edges(dependent.edges().len(), dependent.open());
-        self.edges_or_new().add_dependent(slot, dependent);
+        let open = new.edges.iter().filter(|edge| !edge.is_settled()).count();
+        self.ledger.mix().edges(new.edges.len(), open as u32);
+        self.edges_or_new().add_dependent(slot, new);
     }
 
     pub(in crate::queue) fn edges_or_new(&mut self) -> &mut Edges {
@@ -33,67 +53,71 @@ impl Queue {
     /// The job depends on nothing any more. Open edges from it stay.
     pub(in crate::queue) fn forget_edges(&mut self, slot: Slot) {
         let forgotten = self.edges.as_mut().and_then(|edges| edges.forget_dependent(slot));
-        forgotten.into_iter().for_each(|job| self.store.removed_mut().add_dependent(job));
+        if let Some((job, bytes)) = forgotten {
+            self.store.removed_mut().add_dependent(job, bytes);
+        }
     }
 
-    /// A job is about to be finished: settles the edges from it.
-    pub(in crate::queue) fn settle_as_done(&mut self, slot: Slot, result: Option<&[u8]>) {
-        self.settle_all(slot, End::Done, result);
-    }
-
-    fn settle_all(&mut self, slot: Slot, end: End, what: Option<&[u8]>) {
-        let Some(ending) = self.ending_of(slot, end, what) else {
-            return;
-        };
-        let Some(edges) = &mut self.edges else {
-            return;
-        };
-        let from_it = edges.take_edges_from(slot);
-        from_it.iter().for_each(|edge| edges.settle(slot, edge, &ending));
-        self.ledger.mix().edges(from_it.len(), 0);
-    }
-
-    /// `None` where no job waits for this one.
-    fn ending_of(&self, slot: Slot, end: End, what: Option<&[u8]>) -> Option<Arc<Ending>> {
-        let is_any = self.edges.as_ref().is_some_and(|edges| edges.waiting_for(slot) > 0);
-        let (id, _) = self.store.get(slot).filter(|_| is_any)?.id_and_body();
-        Some(Arc::new(Ending { id: id.bytes().into(), end, what: what.map(Box::from) }))
+    /// A job is about to be finished: the edges from it are to be settled.
+    pub(in crate::queue) fn settle_as_done(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        result: Option<&[u8]>,
+    ) {
+        self.note_death_by(now, slot);
+        self.end_edges(slot, Which::All, (End::Done, result), now);
     }
 
     /// A job is about to be removed before it is done.
     pub(in crate::queue) fn settle_as_gone(&mut self, now: Time, slot: Slot) {
-        let Some(ending) = self.ending_of(slot, End::Gone, None) else {
-            return;
-        };
-        let Some(edges) = &mut self.edges else {
-            return;
-        };
-        let mut are_to_die = Vec::new();
-        for edge in edges.take_edges_from(slot) {
-            let on_dead = edges.dependent(edge.dependent).map(Dependent::on_dead);
-            edges.settle(slot, &edge, &ending);
-            if on_dead == Some(OnDead::Hold) {
-                are_to_die.push(edge.dependent);
-            }
-        }
-        self.ledger.mix().edges(are_to_die.len(), 1);
-        let reason = reason_of_removal(&ending.id);
-        are_to_die.into_iter().for_each(|slot| self.die_behind(now, slot, &reason));
+        self.note_death_by(now, slot);
+        self.end_edges(slot, Which::All, (End::Gone, None), now);
     }
 
-    /// The job waits for one that can't come.
-    fn die_behind(&mut self, now: Time, slot: Slot, reason: &[u8]) {
-        if self.view(slot).is_none_or(|job| job.state(now) != State::Held) {
-            return;
+    /// Edges from this job are to be settled, as of this time.
+    fn end_edges(&mut self, slot: Slot, which: Which, (end, what): (End, Option<&[u8]>), at: Time) {
+        let waiting = self.edges.as_ref().map_or(0, |edges| edges.waiting_for(slot));
+        let Some((id, _)) = self.id_and_body(slot).filter(|_| waiting > 0) else {
+            // It may still be about to be marked.
+            let edges = self.edges.iter_mut().filter(|_| which == Which::All);
+            return edges.for_each(|edges| edges.forget_predecessor(slot));
+        };
+        let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
+        if let Some(edges) = &mut self.edges {
+            match end {
+                End::Done => self.ledger.mix().edges(waiting, 0),
+                End::Gone => self.ledger.mix().edges(edges.marks_of(slot).0, 1),
+                End::Dead => self.ledger.mix().edges(waiting, 2),
+            }
+            edges.end(slot, which, ending, at);
+        }
+    }
+
+    /// The job waits for one that can't come, as of this time.
+    fn die_behind(&mut self, now: Time, at: Time, slot: Slot, reason: &[u8]) -> bool {
+        if self.view(slot).is_none_or(|job| job.state(at) != State::Held) {
+            return false;
         }
         self.edges.iter_mut().for_each(|edges| edges.leave_hold(slot));
         let dead = Progress { stage: Stage::Dead, ..Progress::default() };
-        let transition = Transition::new(Cause::Orphaned, now, now, &dead);
+        let transition = Transition::new(Cause::Orphaned, now, at, &dead);
         self.transition(slot, &transition.because(Reason::Is(reason)));
+        true
+    }
+
+    /// If this job, which others wait for, has died by now, and that isn't in the log yet: it is
+    /// from here on.
+    #[inline]
+    pub(in crate::queue) fn note_death_by(&mut self, now: Time, slot: Slot) {
+        let death = self.edges.as_ref().and_then(|edges| edges.death_of(slot));
+        if death.is_some_and(|time| time <= now) {
+            self.note_life(now, slot);
+        }
     }
 
     /// The job has another state, or will die at another time. Called for each such change of a
-    /// queue with edges.
+    /// queue with edges. O(log n).
     pub(in crate::queue) fn note_life(&mut self, now: Time, slot: Slot) {
         let is_any = self.edges.as_ref().is_some_and(|edges| edges.waiting_for(slot) > 0);
         if !is_any {
@@ -104,16 +128,15 @@ impl Queue {
         };
         let (is_dead, death) = (job.state(now) == State::Dead, job.dies_at());
         if is_dead {
-            let reason = job.reason_at(now).map(<[u8]>::to_vec);
-            self.note_death(slot, reason.as_deref());
-        } else if let Some(edges) = &mut self.edges {
+            let (reason, since) = (job.reason_at(now).map(<[u8]>::to_vec), job.since(now));
+            self.end_edges(slot, Which::Run, (End::Dead, reason.as_deref()), since);
+        }
+        if let Some(edges) = &mut self.edges {
+            edges.note_life(slot, is_dead);
+            let death = death.filter(|_| !is_dead);
             edges.set_death(slot, death);
             // A replica that was read at a later time has nothing else to wake it for this.
             self.ledger.wake_by(death.unwrap_or(Time::MAX));
-            // A job that lives on, as most do, isn't a matter of its edges.
-            if edges.waiting_for_dead(slot) > 0 {
-                edges.edges_from(slot).iter().for_each(|edge| edges.note_life(slot, edge, false));
-            }
         }
     }
 
@@ -121,44 +144,59 @@ impl Queue {
     pub(in crate::queue) fn expect_deaths_of(&mut self, slots: &[Slot]) {
         for slot in slots {
             let death = self.view(*slot).and_then(|job| job.dies_at());
-            self.edges_or_new().set_death(*slot, death);
+            self.edges_or_new().expect_death(*slot, death);
             self.ledger.wake_by(death.unwrap_or(Time::MAX));
         }
     }
 
-    /// A job that others wait for is dead.
-    fn note_death(&mut self, slot: Slot, reason: Option<&[u8]>) {
-        let Some(ending) = self.ending_of(slot, End::Dead, reason) else {
-            return;
-        };
-        let Some(edges) = &mut self.edges else {
-            return;
-        };
-        edges.set_death(slot, None);
-        let waiting = edges.waiting_for(slot);
-        self.ledger.mix().edges(waiting, 2);
-        if edges.waiting_for_dead(slot) == waiting {
-            return;
+    /// At the end of an operation: releases those that a command has let go, and carries out a part
+    /// of what is pending.
+    pub(in crate::queue) fn carry_out(&mut self, now: Time, budget: u32) {
+        while let Some((slot, due)) = self.edges.as_mut().and_then(|edges| edges.next_released()) {
+            self.release_held(now, slot, due);
         }
-        let from_it = edges.edges_from(slot);
-        for edge in &from_it {
-            match edges.dependent(edge.dependent).map(Dependent::on_dead) {
-                Some(OnDead::Run) => edges.settle(slot, edge, &ending),
-                Some(OnDead::Hold) | None => edges.note_life(slot, edge, true),
-            }
+        let mut done = 0;
+        while done < budget {
+            let Some(step) = self.edges.as_mut().and_then(|edges| edges.step()) else {
+                break;
+            };
+            done += self.follow(now, step);
+        }
+        let Some(edges) = &self.edges else {
+            return;
+        };
+        if edges.is_empty() {
+            self.edges = None;
+        } else if edges.has_pending() {
+            self.ledger.wake_now();
         }
     }
 
-    /// Some jobs have stopped waiting during this operation: they are due.
-    pub(in crate::queue) fn release_dependents(&mut self, now: Time) {
-        while let Some((slot, due)) = self.edges.as_mut().and_then(|edges| edges.next_released()) {
-            let is_held = self.store.progress(slot).stage == Stage::Held;
-            if is_held {
-                self.wait_until(now, slot, due.counted_from(now), Cause::Resumed);
+    /// What a step means for the job that it is about. Returns how much work it was.
+    fn follow(&mut self, now: Time, step: Step) -> u32 {
+        let slot = match step {
+            Step::Edge => return 1,
+            Step::LastEdge(slot) => slot,
+            Step::Orphan { slot, at, of } => {
+                if self.die_behind(now, at, slot, &reason_of_removal(&of.id)) {
+                    return EDGES_A_JOB;
+                }
+                slot
             }
+        };
+        if let Some(due) = self.edges.as_mut().and_then(|edges| edges.let_go_if_free(slot)) {
+            self.release_held(now, slot, due);
         }
-        if self.edges.as_ref().is_some_and(|edges| edges.is_empty()) {
-            self.edges = None;
+        EDGES_A_JOB
+    }
+
+    fn release_held(&mut self, now: Time, slot: Slot, due: Time) {
+        if self.store.progress(slot).stage == Stage::Held {
+            let was_dead = self.is_dead(slot);
+            self.wait_until(now, slot, due, Cause::Resumed);
+            // It may be too late by now: what it waited for ended before a slice got to it.
+            let has_died = !was_dead && self.is_dead(slot);
+            self.ledger.count(|totals| &mut totals.died, usize::from(has_died));
         }
     }
 
@@ -183,7 +221,7 @@ impl Queue {
     pub(in crate::queue) fn end_hold(&mut self, now: Time, slot: Slot) -> bool {
         let edges = self.edges.as_mut();
         match edges.filter(|edges| edges.dependent(slot).is_some()) {
-            Some(edges) => edges.end_hold(slot),
+            Some(edges) => edges.end_hold(slot, now),
             // A file said that it is held, and not for what.
             None => {
                 self.wait_until(now, slot, now, Cause::Resumed);
@@ -198,31 +236,48 @@ impl Queue {
         self.edges.is_some()
     }
 
-    /// When a job dies, or died, that others wait for, and it isn't in the log yet.
+    /// When something follows for jobs that wait for others, and isn't in the log yet: when a job
+    /// dies, or died, that others wait for, or at once.
     pub fn settles_at(&self) -> Option<Time> {
-        self.edges.as_ref()?.next_death()
+        let edges = self.edges.as_ref()?;
+        if edges.has_pending() {
+            Some(Time::ZERO)
+        } else {
+            edges.next_death()
+        }
     }
 
-    /// Jobs of [`Queue::settles_at`] that have died by `now`: at least one, and further ones as long
-    /// as they have not more than `edges` edges together.
-    pub fn to_settle(&self, now: Time, edges: usize) -> Vec<Slot> {
-        let dead = self.edges.iter().flat_map(|all| all.died_by(now));
-        self.up_to_edges(dead, edges).collect()
+    /// Whether something follows from ends of jobs that isn't carried out yet.
+    #[inline]
+    pub fn has_pending(&self) -> bool {
+        self.edges.as_ref().is_some_and(|edges| edges.has_pending())
     }
 
-    /// The first of these jobs, and further ones as long as they have not more than `at_most` edges
-    /// together.
+    /// Jobs that others wait for and that have died by `now`: at most so many.
+    pub fn to_settle(&self, now: Time, at_most: usize) -> Vec<Slot> {
+        self.edges.iter().flat_map(|all| all.died_by(now)).take(at_most).collect()
+    }
+
+    /// The first of these jobs, and further ones as long as they wait, or have waited, for not more
+    /// than `at_most` others together: to forget an edge takes a few nanoseconds.
     pub(in crate::queue) fn up_to_edges<'q>(
         &'q self,
         slots: impl Iterator<Item = Slot> + 'q,
         at_most: usize,
     ) -> impl Iterator<Item = Slot> + 'q {
         let mut sum = 0;
-        let edges_of = |slot| self.edges.as_ref().map_or(0, |edges| edges.of_job(slot));
+        let edges_to = |slot| self.edges.as_ref().map_or(0, |edges| edges.edges_to(slot));
         slots.enumerate().map_while(move |(place, slot)| {
-            sum += edges_of(slot);
+            sum += edges_to(slot);
             (place == 0 || sum <= at_most).then_some(slot)
         })
+    }
+
+    /// Sets how much of what is pending is carried out at once. For tests, in which a slice has few
+    /// edges: a queue of a file has the default again.
+    #[doc(hidden)]
+    pub fn set_settle_budget(&mut self, budget: SettleBudget) {
+        self.settle_budget = budget;
     }
 
     /// How many held jobs wait for a dead one.

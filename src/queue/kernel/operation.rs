@@ -2,6 +2,7 @@
 //! defaults and the lease floor, which are all inputs that are not in the queue. A log of both
 //! gives replicas and the AOF the same queue.
 
+use super::dependencies::SettleBudget;
 use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
 use crate::queue::value::ids::Lease;
@@ -15,11 +16,25 @@ pub trait Operation {
     /// The operation restores a saved record.
     const IS_RECORD: bool = false;
 
+    /// How much of what follows for jobs that wait for others it carries out.
+    #[doc(hidden)]
+    const CARRIES_OUT: CarriesOut = CarriesOut::All;
+
     /// Reads no clock and no config. The outcome depends only on the queue, the operation and
     /// `now`. For a job with CRON it also depends on the calendar's answers, which are logged with
     /// the entry.
     #[doc(hidden)]
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Self::Outcome;
+}
+
+/// How much an operation carries out of what follows for jobs that wait for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CarriesOut {
+    /// All that follows from the end of one job; nothing where more was pending before: of a thousand
+    /// commands in a pipeline, each would carry out its part in the same turn.
+    All,
+    /// A slice.
+    OneSlice,
 }
 
 /// The outcome of an operation.
@@ -60,11 +75,18 @@ impl Queue {
         self.store.removed_mut().free();
         let before = self.ledger.begin(circumstances);
         self.reindex_if_clock_went_back(circumstances.now);
+        let had_pending = self.has_pending();
         let outcome = operation.run(self, circumstances.now, calendar);
         if outcome.has_changed() {
             let is_plain = self.edges.is_none() && self.groups.is_none();
             if !is_plain && !O::IS_RECORD {
-                self.look_after_others(circumstances.now);
+                let SettleBudget { of_operation, of_slice } = self.settle_budget;
+                let budget = match O::CARRIES_OUT {
+                    CarriesOut::OneSlice => of_slice,
+                    CarriesOut::All if had_pending => 0,
+                    CarriesOut::All => of_operation,
+                };
+                self.look_after_others(circumstances.now, budget);
             }
         } else {
             self.ledger.roll_back(&before);
@@ -75,8 +97,8 @@ impl Queue {
     /// After an operation that changed the queue: what it meant for jobs that wait for others, and
     /// for groups.
     #[inline(never)]
-    fn look_after_others(&mut self, now: Time) {
-        self.release_dependents(now);
+    fn look_after_others(&mut self, now: Time, budget: u32) {
+        self.carry_out(now, budget);
         self.look_after_groups(now);
     }
 

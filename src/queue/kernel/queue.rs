@@ -14,6 +14,7 @@ use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
 
+use super::dependencies::SettleBudget;
 use super::details::{Details, RareDetails};
 use super::job::{Job, JobView};
 use super::ledger::{Events, Ledger};
@@ -42,6 +43,8 @@ pub struct Queue {
     pub(in crate::queue) ledger: Ledger,
     /// Which jobs clients want to hear of.
     pub(in crate::queue) watch: Watch,
+    /// How much of what jobs wait for is carried out at once.
+    pub(in crate::queue) settle_budget: SettleBudget,
 }
 
 const _: () = assert!(align_of::<Queue>() <= 8, "some servers' allocators align to 8 bytes");
@@ -58,6 +61,7 @@ impl Queue {
             limits: Limits::default(),
             ledger: Ledger::default(),
             watch: Watch::default(),
+            settle_budget: SettleBudget::DEFAULT,
         }
     }
 
@@ -254,6 +258,9 @@ impl Queue {
     }
 
     pub(in crate::queue) fn leave_lines(&mut self, slot: Slot) {
+        if self.edges.is_some() {
+            self.note_death_by(self.ledger.clock(), slot);
+        }
         let Some(places) = self.store.places_of(slot) else {
             return self.ledger.bug("a job to take out of its lines was not found");
         };

@@ -38,10 +38,8 @@ impl Removed {
         }
     }
 
-    /// What a job knew of its edges.
-    pub(in crate::queue) fn add_dependent(&mut self, mut job: Dependent) {
-        let bytes = job.size();
-        job.forget_shared_endings();
+    /// What a job knew of its edges, and how many bytes that is.
+    pub(in crate::queue) fn add_dependent(&mut self, job: Dependent, bytes: usize) {
         if bytes >= LARGE_JOB_BYTES {
             self.bytes += bytes;
             self.dependents.push(job);

@@ -1,6 +1,7 @@
 //! Reading what a job waits for.
 
-use crate::queue::edges::edge::{Dependent, Edge, End};
+use crate::queue::edges::edge::{Dependent, End};
+use crate::queue::edges::table::EdgeSight;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Id;
 use crate::queue::value::state::State;
@@ -50,7 +51,7 @@ impl Queue {
     pub fn edge_counts(&self, id: Id) -> Option<EdgeCounts> {
         let (edges, slot) = (self.edges.as_ref()?, self.store.find(id)?);
         let of = |dependent: &Dependent| EdgeCounts {
-            after: dependent.edges().len(),
+            after: dependent.edges_len(),
             pending: dependent.open() as usize,
             before: 0,
             is_on_hold: dependent.is_on_hold(),
@@ -70,23 +71,27 @@ impl Queue {
         now: Time,
     ) -> (Vec<EdgeView<'_>>, Option<usize>) {
         let slot = self.store.find(id);
-        let dependent = slot.and_then(|slot| self.edges.as_ref()?.dependent(slot));
-        let edges = dependent.map_or(&[][..], Dependent::edges);
-        let some = edges.iter().skip(from).take(at_most);
-        let views = some.filter_map(|edge| self.edge_view(edge, now)).collect();
+        let Some((edges, dependent)) = slot.and_then(|slot| {
+            let edges = self.edges.as_ref()?;
+            Some((edges, edges.dependent(slot)?))
+        }) else {
+            return (Vec::new(), None);
+        };
+        let some = edges.edges_of(dependent).skip(from).take(at_most);
+        let views = some.filter_map(|edge| self.edge_view(&edge, now)).collect();
         let next = from.saturating_add(at_most);
-        (views, (next < edges.len()).then_some(next))
+        (views, (next < dependent.edges_len()).then_some(next))
     }
 
-    fn edge_view<'q>(&'q self, edge: &'q Edge, now: Time) -> Option<EdgeView<'q>> {
+    fn edge_view<'q>(&'q self, edge: &EdgeSight<'q>, now: Time) -> Option<EdgeView<'q>> {
         Some(match edge {
-            Edge::Open { from, .. } => {
+            EdgeSight::Waits { from, .. } => {
                 let job = self.view(*from)?;
                 let state = job.state(now);
                 let what = if state == State::Dead { job.reason_at(now) } else { None };
                 EdgeView { id: job.id, state: EdgeState::Is(state), what }
             }
-            Edge::Settled(ending) => EdgeView {
+            EdgeSight::Pending { ending, .. } | EdgeSight::Settled(ending) => EdgeView {
                 id: Id::of(&ending.id),
                 state: EdgeState::Was(ending.end),
                 what: ending.what.as_deref(),

@@ -1,14 +1,12 @@
 //! What producers and operators do with jobs that wait for others: ADD with edges, RESUME, and the
 //! deaths that time brings.
 
-use std::collections::BTreeSet;
-
 use super::manage::{Altered, Resume};
 use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
 use super::produce::{Add, Added};
-use crate::queue::edges::edge::{Dependent, Edge, End, Ending, OnDead, EDGES_MAX};
+use crate::queue::edges::edge::{End, Ending, NewDependent, NewEdge, OnDead, EDGES_MAX};
 use crate::queue::kernel::job::JobView;
-use crate::queue::kernel::operation::{Affected, Changed, Operation};
+use crate::queue::kernel::operation::{Affected, CarriesOut, Changed, Operation};
 use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
@@ -58,7 +56,8 @@ impl Operation for Resuming<'_> {
     }
 }
 
-/// These jobs, which others wait for, have died by now. O(log n) for each edge.
+/// These jobs, which others wait for, have died by now; and a slice of what follows from the ends
+/// of jobs is carried out. O(log n) for each job, and for each that is released or dies.
 #[derive(Clone, Debug)]
 pub struct Settle<'a> {
     pub ids: Ids<'a>,
@@ -76,11 +75,13 @@ impl Operation for ResumeJobs<'_> {
 impl Operation for Settle<'_> {
     type Outcome = Affected;
 
+    const CARRIES_OUT: CarriesOut = CarriesOut::OneSlice;
+
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
         let dead = |id: &&Id| queue.store.find(**id).filter(|slot| queue.is_dead_at(*slot, now));
         let slots: Vec<Slot> = self.ids.iter().filter_map(|id| dead(&id)).collect();
         slots.iter().for_each(|slot| queue.note_life(now, *slot));
-        Affected(slots.len())
+        Affected(slots.len().max(usize::from(queue.has_pending())))
     }
 }
 
@@ -122,8 +123,8 @@ impl Add<'_> {
         // Not collected: there would be room for four where most have one.
         let mut edges = Vec::with_capacity(froms.len());
         edges.extend(froms.iter().filter_map(|from| queue.edge_from(*from, new.on_dead, now)));
-        let dependent = Dependent::new(edges, new.on_dead, new.is_on_hold, self.due);
-        debug_assert!(dependent.is_held() == is_held, "edges are as they were checked");
+        let dependent = NewDependent::of_new_job(edges, new.on_dead, new.is_on_hold, self.due);
+        debug_assert!(dependent.is_held == is_held, "edges are as they were checked");
         let before: Vec<Slot> = new.before.iter().filter_map(|id| queue.store.find(*id)).collect();
         let policy = self.policy(queue);
         let (stage, due) = match is_held {
@@ -157,7 +158,7 @@ impl Queue {
         let slot = self.store.find(id).filter(|slot| !self.store.was_kept_until(*slot, now))?;
         let kind = self.kind_of(slot, now)?;
         let dependent = self.edges.as_ref().and_then(|edges| edges.dependent(slot));
-        let predecessors = dependent.map_or(0, |dependent| dependent.edges().len());
+        let predecessors = dependent.map_or(0, |dependent| dependent.edges_len());
         Some(Other { kind, dependents: self.waiting_for(slot), predecessors })
     }
 
@@ -194,20 +195,19 @@ impl Queue {
     }
 
     /// An edge from this job to one that is about to be added.
-    fn edge_from(&self, from: Slot, on_dead: OnDead, now: Time) -> Option<Edge> {
+    fn edge_from(&self, from: Slot, on_dead: OnDead, now: Time) -> Option<NewEdge> {
         if !self.has_details(from) {
-            return Some(Edge::Open { from, is_dead: false });
+            return Some(NewEdge::Open(from));
         }
         let job = self.view(from)?;
         let settled = |end, what: Option<&[u8]>| {
             let ending = Ending { id: job.id.bytes().into(), end, what: what.map(Box::from) };
-            Some(Edge::Settled(ending.into()))
+            Some(NewEdge::Settled(ending.into()))
         };
         match (job.state(now), on_dead) {
             (State::Done, _) => settled(End::Done, job.result),
             (State::Dead, OnDead::Run) => settled(End::Dead, job.reason_at(now)),
-            (State::Dead, OnDead::Hold) => Some(Edge::Open { from, is_dead: true }),
-            _ => Some(Edge::Open { from, is_dead: false }),
+            _ => Some(NewEdge::Open(from)),
         }
     }
 
@@ -217,13 +217,10 @@ impl Queue {
             return;
         }
         let edges = self.edges_or_new();
-        let known: BTreeSet<Slot> =
-            edges.edges_from(from).iter().map(|edge| edge.dependent).collect();
-        let new = dependents.iter().filter(|dependent| !known.contains(dependent));
-        let are_added = new
-            .map(|dependent| edges.add_edge(*dependent, Edge::Open { from, is_dead: false }))
-            .collect::<Vec<_>>();
-        if !are_added.iter().all(|is_added| *is_added) {
+        let known = edges.dependents_of(from);
+        let is_new = |dependent: &&Slot| !known.contains(dependent);
+        let new: Vec<Slot> = dependents.iter().filter(is_new).copied().collect();
+        if !edges.add_edges_from(from, &new) {
             self.ledger.bug("a held job has no edges");
         }
         self.ledger.mix().edges(dependents.len(), 3);

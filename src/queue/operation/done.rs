@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::new_edges::{Other, OtherKind};
 use super::produce::{Add, Added, IfTaken};
 use super::work::Finishing;
+use crate::queue::edges::table::EdgeSight;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
@@ -264,11 +265,13 @@ impl Queue {
 
     /// Those that this job waits for.
     fn open_edges_to<'q>(&'q self, id: Id) -> impl Iterator<Item = Id<'q>> {
-        let slot = self.store.find(id);
-        let dependent = slot.and_then(|slot| self.edges.as_ref()?.dependent(slot));
-        let edges = dependent.map_or(&[][..], |dependent| dependent.edges());
-        let open = edges.iter().filter_map(|edge| edge.from());
-        open.filter_map(|(from, _)| self.id_and_body(from).map(|(id, _)| id))
+        let edges = self.edges.as_ref().zip(self.store.find(id));
+        let of = edges.and_then(|(edges, slot)| Some((edges, edges.dependent(slot)?)));
+        let all = of.into_iter().flat_map(|(edges, dependent)| edges.edges_of(dependent));
+        all.filter_map(|edge| match edge {
+            EdgeSight::Waits { from, .. } => self.id_and_body(from).map(|(id, _)| id),
+            EdgeSight::Pending { .. } | EdgeSight::Settled(_) => None,
+        })
     }
 
     /// How long a job that is handed out will be kept once it is finished. `None` if it comes back.

@@ -111,6 +111,7 @@ impl Add<'_> {
         };
         // It waits, and the schedule has no time for it any more.
         let Some(run_state) = run_state else {
+            queue.settle_as_gone(now, slot);
             queue.discard(slot);
             queue.ledger.count(|totals| &mut totals.deleted, 1);
             return Some(Added::Over { was_there: true });

@@ -21,8 +21,7 @@ impl Operation for ForgetGroups {
     }
 }
 
-/// What is removed at once has, beyond the first job, at most so many edges. To remove one takes
-/// about as long as to remove a job.
+/// What is removed at once waits, beyond the first job, for at most so many others together.
 const EDGES_AT_ONCE: usize = 10_000;
 
 impl Queue {

@@ -146,7 +146,7 @@ impl Queue {
         }
         self.note_finish(slot, finishing.result);
         if self.edges.is_some() {
-            self.settle_as_done(slot, finishing.result);
+            self.settle_as_done(now, slot, finishing.result);
             self.drop_open_edges(slot);
         }
         if keep.is_zero() {

@@ -40,6 +40,13 @@ pub(in crate::queue) struct QueueExtra {
     pub sink: Option<Sink>,
     /// How many jobs have records of edges.
     pub edges: u64,
+    /// How many records tell what is pending.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub pending: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl QueueExtra {
@@ -57,6 +64,11 @@ impl QueueRecord {
     /// How many jobs have records of edges.
     pub fn edges_len(&self) -> u64 {
         self.extra.edges
+    }
+
+    /// How many records of what is pending belong to this one.
+    pub fn pending_len(&self) -> u64 {
+        self.extra.pending
     }
 
     pub(in crate::queue) fn tat(&self) -> Result<Tat, RecordError> {

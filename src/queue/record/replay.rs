@@ -3,7 +3,7 @@
 use super::block::ReadJob;
 use super::job::JobRecord;
 use super::queue::{QueueExtra, QueueRecord};
-use crate::queue::edges::record::EdgesRecord;
+use crate::queue::edges::record::{EdgesRecord, PendingRecord};
 use crate::queue::groups::record::GroupRecord;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
@@ -24,6 +24,8 @@ pub enum Effect<'a> {
     Jobs(Vec<ReadJob<'a>>),
     /// These groups have got there.
     Groups(Vec<GroupRecord>),
+    /// This is to be carried out for jobs that wait for others.
+    Pending(Vec<PendingRecord>),
     /// These jobs wait for others.
     Edges(Vec<EdgesRecord>),
     Queue(QueueRecord),
@@ -45,7 +47,7 @@ impl Effect<'_> {
             Effect::Jobs(jobs) => {
                 jobs.iter().map(|(_, _, record)| record.lease()).max().unwrap_or_default()
             }
-            Effect::Groups(_) | Effect::Edges(_) => Lease::default(),
+            Effect::Groups(_) | Effect::Pending(_) | Effect::Edges(_) => Lease::default(),
             Effect::Queue(record) => record.last_lease,
         }
     }
@@ -57,6 +59,7 @@ impl Effect<'_> {
                 jobs.iter().try_for_each(|(id, body, record)| record.job(id, body).map(drop))
             }
             Effect::Groups(records) => records.iter().try_for_each(GroupRecord::check),
+            Effect::Pending(records) => records.iter().try_for_each(PendingRecord::check),
             Effect::Edges(records) => records.iter().try_for_each(EdgesRecord::check),
             Effect::Queue(record) => record.check(),
         }
@@ -74,8 +77,8 @@ impl Operation for Effect<'_> {
             Effect::Jobs(jobs) => {
                 jobs.iter().try_for_each(|job| queue.check_put(job))?;
                 jobs.iter().try_for_each(|(id, body, record)| queue.put(id, body, record))?;
-                // Those that wait for a job no more which is dead now.
-                queue.release_dependents(now);
+                // A job that is dead now may have taken the place of one that others wait for.
+                queue.carry_out(now, queue.settle_budget.of_operation);
                 Ok(())
             }
             Effect::Groups(records) => {
@@ -83,6 +86,7 @@ impl Operation for Effect<'_> {
                 queue.leave_no_empty_groups();
                 Ok(())
             }
+            Effect::Pending(records) => queue.load_pending(records),
             Effect::Edges(records) => queue.load_edges(records),
             Effect::Queue(record) => queue.restore(record),
         };
@@ -154,6 +158,7 @@ impl Queue {
             extra: QueueExtra {
                 sink: limits.sink().cloned(),
                 edges: self.edges.as_ref().map_or(0, |edges| edges.dependents_len() as u64),
+                pending: self.edges.as_ref().map_or(0, |edges| edges.pending_len() as u64),
             },
         }
     }

@@ -10,6 +10,7 @@ type HostileEdge = (ByteBuf, u8, Option<ByteBuf>);
 const OPEN: u8 = 0;
 const OPEN_OF_DEAD: u8 = 1;
 const DONE: u8 = 2;
+const PENDING: u8 = 5;
 
 #[derive(Clone)]
 struct Hostile {
@@ -107,7 +108,7 @@ fn an_edge_that_is_never_settled_is_refused() {
 
 /// The queue loads what it saves.
 fn reloads(queue: &mut Queue) {
-    queue.check_edges(at(0));
+    queue.check_edges();
     let mut loaded = Queue::new((5, 6));
     for job in queue.jobs() {
         loaded.load(job.id.bytes(), job.body, &JobRecord::of(&job)).unwrap();
@@ -117,7 +118,7 @@ fn reloads(queue: &mut Queue) {
     loaded.check_dependents(queue.record().edges_len()).unwrap();
     assert!(loaded.jobs().eq(queue.jobs()));
     assert_eq!(loaded.edge_records().collect::<Vec<_>>(), edges);
-    loaded.check_edges(at(0));
+    loaded.check_edges();
 }
 
 #[test]
@@ -189,6 +190,53 @@ fn a_job_that_others_wait_for_is_replaced_by_one_that_ends() {
     }
 }
 
+/// What is pending: its kind, and the id of its job.
+fn pending(all: &[(u8, &str)]) -> Vec<PendingRecord> {
+    let fields = all.iter().map(|(kind, id)| (*kind, ByteBuf::from(*id), None::<ByteBuf>, 5));
+    let bytes = rmp_serde::to_vec(&fields.collect::<Vec<_>>()).unwrap();
+    Vec::<PendingRecord>::decode(&bytes).unwrap()
+}
+
+fn edge_of(place: u64) -> HostileEdge {
+    (ByteBuf::from(place.to_be_bytes()), PENDING, None)
+}
+
+#[test]
+fn what_is_pending_and_can_not_be_is_refused() {
+    let [died, gone, mark, unmark]: [u8; 4] = [1, 2, 3, 4];
+    for impossible in [
+        &[(mark, "nowhere")][..],
+        &[(mark, "ready")],
+        &[(mark, "kept")],
+        &[(unmark, "schedule")],
+        &[(unmark, "dead")],
+        &[(mark, "dead"), (mark, "dead")],
+        &[(gone, "x"), (mark, "kept")],
+    ] {
+        let mut queue = queue();
+        let before = queue.record().encode();
+        assert_eq!(queue.load_pending(&pending(impossible)), Err(RecordError::Impossible));
+        assert_eq!(queue.record().encode(), before);
+    }
+    assert_eq!(queue().load_pending(&pending(&[(died, "")])), Err(RecordError::Id));
+    let mut queue = queue();
+    queue.load_pending(&pending(&[(died, "x"), (gone, "y"), (mark, "dead")])).unwrap();
+    for (place, on_dead) in [(0, 0), (2, 0), (2, 1), (3, 0), (u64::MAX, 1)] {
+        let hostile = Hostile { on_dead, ..of("h", vec![edge_of(place)]) };
+        assert_eq!(queue.load_edges(&records(&[hostile])), Err(RecordError::Impossible));
+    }
+    let mut short = edge_of(1);
+    short.0.pop();
+    assert_eq!(queue.load_edges(&records(&[of("h", vec![short])])), Err(RecordError::Impossible));
+    // What can be is carried out.
+    let edges = vec![edge_of(1), edge("dead", OPEN)];
+    queue.load_edges(&records(&[of("h", edges)])).unwrap();
+    queue.check_edges();
+    assert_eq!(queue.apply(&told(9), &Settle { ids: Ids::new() }), Affected(1));
+    queue.check_edges();
+    assert_eq!((queue.has_pending(), queue.counts().held), (false, 0));
+}
+
 #[test]
 fn records_with_one_that_is_refused_change_nothing() {
     let mut queue = queue();
@@ -196,17 +244,17 @@ fn records_with_one_that_is_refused_change_nothing() {
     let all = [of("h", vec![edge("ready", OPEN)]), of("h", vec![edge("kept", OPEN)])];
     assert_eq!(queue.load_edges(&records(&all)), Err(RecordError::Impossible));
     assert_eq!(queue.edge_records().collect::<Vec<_>>(), before);
-    queue.check_edges(at(0));
+    queue.check_edges();
 }
 
 #[test]
 fn edges_that_no_queue_writes_and_that_do_no_harm_are_taken() {
     let queue = loaded_with(&[of("h", vec![edge("ready", OPEN), edge("ready", OPEN)])]);
     let mut queue = queue.unwrap();
-    queue.check_edges(at(0));
+    queue.check_edges();
     queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
     assert_eq!(queue.counts().held, 0);
-    queue.check_edges(at(0));
+    queue.check_edges();
     // It was dead when the log said so, and isn't after the clock was set back.
     let mut queue = loaded_with(&[of("h", vec![edge("mortal", OPEN_OF_DEAD)])]).unwrap();
     assert_eq!(queue.held_behind_dead(), 1);
@@ -246,7 +294,7 @@ fn records_of_one_job_add_up() {
         last.continues = false;
     }
     let queue = loaded_with(&all).unwrap();
-    queue.check_edges(at(0));
+    queue.check_edges();
     let record = queue.edge_records().next().unwrap();
     assert_eq!(queue.edge_records().count(), 1);
     assert_eq!(record.edges(|id| queue.store.find(id)).unwrap().len(), EDGES_MAX - 1);

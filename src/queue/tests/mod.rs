@@ -18,6 +18,7 @@ mod limits;
 mod looks;
 mod numbers;
 mod operators;
+mod pending;
 mod records;
 mod rounds;
 mod script;

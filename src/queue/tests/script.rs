@@ -111,6 +111,7 @@ impl Queues {
         let told = |queue: &Queue| queue.record().without_totals();
         assert_eq!(told(queue), told(replica), "the replica's record, in: {script}");
         assert!(queue.edge_records().eq(replica.edge_records()), "edges, in: {script}");
+        assert!(queue.pending_records().eq(replica.pending_records()), "pending, in: {script}");
         assert_eq!(
             queue.group_records(),
             replica.group_records(),
@@ -393,7 +394,7 @@ impl Session {
         assert_eq!(queue.jobs().count(), queue.len(), "in: {script}");
         assert!(queue.jobs().all(|job| queue.get(job.id) == Some(job)), "in: {script}");
         assert_eq!(queue.group_records().len() as u64, queue.record().groups_len(), "in: {script}");
-        queue.check_edges(self.told.now);
+        queue.check_edges();
         let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
         assert!(queue.wake_at() <= needed, "the timer would come after {needed:?}, in: {script}");
     }
@@ -409,6 +410,8 @@ pub fn loaded(queue: &Queue) -> Queue {
     for group in Vec::<GroupRecord>::decode(&queue.group_records().encode()).unwrap() {
         loaded.load_group(&group).unwrap();
     }
+    let pending: Vec<PendingRecord> = queue.pending_records().collect();
+    loaded.load_pending(&Vec::<PendingRecord>::decode(&pending.encode()).unwrap()).unwrap();
     for record in queue.edge_records() {
         let record = EdgesRecord::decode(&record.encode()).unwrap();
         loaded.load_edges(&[record]).unwrap();

@@ -41,6 +41,8 @@ pub struct Job {
     /// What it waits for, or has waited for.
     pub edges: Vec<Edge>,
     pub is_on_hold: bool,
+    /// When the last of what it waited for has ended so far.
+    pub due_from: u64,
     /// In the log: where others wait for it.
     pub is_known_dead: bool,
     /// Among those of the same priority and time.
@@ -300,6 +302,7 @@ impl Account {
             result: None,
             edges,
             is_on_hold,
+            due_from: 0,
             is_known_dead: false,
             order,
         });

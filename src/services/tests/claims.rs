@@ -25,7 +25,7 @@ impl Account {
         if self.held(id, lease).is_none() && !(waits && lease.is_none()) {
             return false;
         }
-        self.settle_as_done(id, result.clone());
+        self.settle_as_done(now, id, result.clone());
         let job = self.jobs.iter_mut().find(|job| job.new.id == id).unwrap();
         job.drop_open_edges();
         job.new.keep = keep.unwrap_or(job.new.keep);

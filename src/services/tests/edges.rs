@@ -93,19 +93,20 @@ impl Account {
     }
 
     /// The edges from this job are settled, of those jobs for which that is so.
-    fn settle(&mut self, from: &[u8], end: &End, is_so: impl Fn(&Job) -> bool) {
+    fn settle(&mut self, at: u64, from: &[u8], end: &End, is_so: impl Fn(&Job) -> bool) {
         for job in self.jobs.iter_mut().filter(|job| is_so(job)) {
             let edge = job.edges.iter_mut().find(|edge| edge.is_open_from(from));
             if let Some(edge) = edge {
                 edge.end = Some(end.clone());
+                job.due_from = job.due_from.max(at);
                 let is_free = job.stage == Stage::Held && !job.waits();
                 self.freed.extend(is_free.then(|| job.new.id.clone()));
             }
         }
     }
 
-    pub fn settle_as_done(&mut self, from: &[u8], result: Option<Bytes>) {
-        self.settle(from, &End::Done(result), |_| true);
+    pub fn settle_as_done(&mut self, now: u64, from: &[u8], result: Option<Bytes>) {
+        self.settle(now, from, &End::Done(result), |_| true);
     }
 
     pub fn settle_as_gone(&mut self, now: u64, from: &[u8]) {
@@ -114,7 +115,7 @@ impl Account {
         };
         let to_die: Vec<Bytes> =
             self.jobs.iter().filter(dies).map(|job| job.new.id.clone()).collect();
-        self.settle(from, &End::Gone, |_| true);
+        self.settle(now, from, &End::Gone, |_| true);
         to_die.iter().for_each(|id| self.die(now, id));
     }
 
@@ -125,7 +126,8 @@ impl Account {
         };
         job.is_known_dead = job.state(now) == State::Dead;
         if job.is_known_dead {
-            self.settle(id, &End::Dead, |job| job.new.edges.runs);
+            let death = job.death().unwrap_or(now);
+            self.settle(death, id, &End::Dead, |job| job.new.edges.runs);
         }
     }
 
@@ -144,7 +146,7 @@ impl Account {
             let (id, order) = (self.freed.remove(0), self.next_event());
             let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Held;
             if let Some(job) = self.jobs.iter_mut().find(is_it).filter(|job| !job.waits()) {
-                job.wait_from(now + job.new.delay, order);
+                job.wait_from(job.due_from + job.new.delay, order);
             }
             self.note_lives(now);
         }
@@ -156,6 +158,7 @@ impl Account {
             return false;
         };
         job.is_on_hold = false;
+        job.due_from = job.due_from.max(now);
         let is_free = !job.waits();
         self.freed.extend(is_free.then(|| id.to_vec()));
         true

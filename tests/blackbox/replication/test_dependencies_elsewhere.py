@@ -77,6 +77,45 @@ def test_jobs_of_a_copy_go_on(fresh_server: StartServer) -> None:
         assert r.execute_command("DQ.POP", "copy", "NOACK")[0][0] == "behind"
 
 
+def test_what_is_pending_is_in_copies_in_dumps_and_on_a_new_replica(
+    fresh_server: StartServer,
+) -> None:
+    width = 400
+    primary, replica = fresh_server(""), fresh_server("")
+    maps = [f"map:{n}" for n in range(width)]
+    with primary.client() as r:
+        flow = r.pipeline(transaction=False)
+        flow.execute_command("DQ.ADD", "q", "fetch", "x")
+        for name in maps:
+            flow.execute_command("DQ.ADD", "q", name, "x", "AFTER", 1, "fetch")
+        for n in range(width):
+            reduce = ("DQ.ADD", "q", f"reduce:{n}", "x", "AFTER", width, *maps)
+            flow.execute_command(*reduce, "ONDEAD", "RUN")
+        flow.execute()
+        # The timer can't go on while writes are paused.
+        end = r.pipeline()
+        end.execute_command("DQ.DEL", "q", "fetch")
+        end.execute_command("COPY", "q", "copy")
+        end.execute_command("CLIENT", "PAUSE", 60_000, "WRITE")
+        assert end.execute()[:2] == [1, 1]
+        dump = r.dump("q")
+        assert in_states(r, "q") == (width, width, 0)
+        replica.replicate(primary)
+        replica.catch_up(primary)
+        assert queues_of(replica) == queues_of(primary)
+        r.execute_command("CLIENT", "UNPAUSE")
+        r.execute_command("RESTORE", "restored", 0, dump)
+        for name in ("q", "copy", "restored"):
+            eventually(lambda name=name: in_states(r, name) == (width, 0, width))
+    replica.catch_up(primary)
+    assert queues_of(replica) == queues_of(primary)
+
+
+def in_states(r: redis.Redis, queue: str) -> tuple[int, ...]:
+    states = ("dead", "held", "ready")
+    return tuple(r.execute_command("DQ.LEN", queue, "STATE", state) for state in states)
+
+
 def test_a_promoted_replica_settles_what_died_meanwhile(fresh_server: StartServer) -> None:
     primary, replica = fresh_server(""), fresh_server("")
     replica.replicate(primary)

@@ -81,6 +81,8 @@ functions! {
     "GetCommand" => get_command,
     "SetCommandInfo" => set_command_info,
     "RegisterNumericConfig" => register_config,
+    // Its default is what the module has by itself.
+    "RegisterStringConfig" => ignore,
     "LoadConfigs" => ignore,
     "RegisterInfoFunc" => register_info,
     "InfoAddSection" => ignore,

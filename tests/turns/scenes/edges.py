@@ -81,6 +81,112 @@ def fan_out(s: Subject, jobs: int) -> None:
         s.call("DEL", "q")
 
 
+# fetch <- so many maps <- as many reduces, each of which waits for all maps.
+WIDTH = 1_000
+LINKS = 100_000
+
+
+def _flow(s: Subject, width: int) -> list[str]:
+    maps, reduces = ([f"{kind}:{n}" for n in range(width)] for kind in ("map", "reduce"))
+    s.call("DQ.ADD", "q", "fetch", "x")
+    s.calls([("DQ.ADD", "q", id, "x", "AFTER", 1, "fetch") for id in maps])
+    s.calls([("DQ.ADD", "q", id, "x", "AFTER", width, *maps) for id in reduces], at_once=100)
+    return maps
+
+
+def _behind_dead(s: Subject) -> int:
+    info = s.call("DQ.INFO", "q")
+    return info[info.index(b"held-behind-dead") + 1]
+
+
+def _settled(s: Subject) -> None:
+    s.until(lambda: s.jobs("q", "held") == 0)
+
+
+def flow(s: Subject, width: int) -> None:
+    """Each of a thousand jobs waits for a thousand, which wait for one."""
+    for _ in range(REPEATS):
+        _flow(s, width)
+        with s.turn("DEL of a job with 1,000 behind it, each with 1,000"):
+            s.call("DQ.DEL", "q", "fetch")
+            s.until(lambda: s.jobs("q", "dead") == width and _behind_dead(s) == width)
+        with s.turn("KICK COUNT 1000 of these 1,000"):
+            assert s.call("DQ.KICK", "q", "COUNT", width) == width
+            s.until(lambda: _behind_dead(s) == 0)
+        with s.turn("POP COUNT 1000 NOACK of the 1,000"):
+            s.call("DQ.POP", "q", "COUNT", width, "NOACK")
+            _settled(s)
+        with s.turn("POP COUNT 1000 NOACK of the 1,000 behind them"):
+            s.call("DQ.POP", "q", "COUNT", width, "NOACK")
+        s.call("DEL", "q")
+    _maps_at_once(s, width)
+    for name, end in (
+        ("PURGE STATE dead COUNT 1", ["DQ.PURGE", "q", "STATE", "dead", "COUNT", 1]),
+        ("DEADKEEP", ["DQ.ALTER", "q", "DEADKEEP", 1]),
+    ):
+        for _ in range(REPEATS):
+            _flow(s, width)
+            s.call("DQ.POP", "q", "TTR", HOUR_MS)
+            s.call("DQ.BURY", "q", "fetch", "*")
+            with s.turn(f"{name} of a job with 1,000 behind it, each with 1,000"):
+                s.call(*end)
+                if name == "DEADKEEP":
+                    s.until(lambda: s.jobs("q") == 0)
+                else:
+                    s.until(lambda: _behind_dead(s) == width)
+            s.call("DEL", "q")
+
+
+def _maps_at_once(s: Subject, width: int) -> None:
+    """All that a thousand jobs wait for, ended by one command."""
+    for _ in range(REPEATS):
+        for name in ("FINISH", "DEL", "KICKJOB"):
+            maps = _flow(s, width)
+            if name == "KICKJOB":
+                s.call("DQ.DEL", "q", "fetch")
+                s.until(lambda: _behind_dead(s) == width)
+            else:
+                s.call("DQ.POP", "q", "NOACK")
+                s.call("DQ.POP", "q", "COUNT", width, "TTR", HOUR_MS)
+            command: list[str | int] = {
+                "FINISH": ["DQ.FINISH", "q", *[word for id in maps for word in (id, "*")]],
+                "DEL": ["DQ.DEL", "q", *maps],
+                "KICKJOB": ["DQ.KICKJOB", "q", *maps],
+            }[name]
+            with s.turn(f"{name} of 1,000 jobs that 1,000 wait for"):
+                assert s.call(*command) == width
+                if name == "KICKJOB":
+                    s.until(lambda: _behind_dead(s) == 0)
+                else:
+                    _settled(s)
+            if name == "DEL":
+                reduces = [f"reduce:{n}" for n in range(width)]
+                with s.turn("KICKJOB of 1,000 that waited for 1,000", BATCH):
+                    assert s.call("DQ.KICKJOB", "q", *reduces) == width
+            s.call("DEL", "q")
+        _flow(s, width)
+        with s.turn("DEL of 1,000 jobs that wait for 1,000", BATCH):
+            s.call("DQ.DEL", "q", *[f"reduce:{n}" for n in range(width)])
+        with s.turn("UNLINK of the key"):
+            s.call("UNLINK", "q")
+
+
+def chain_of_deaths(s: Subject, jobs: int) -> None:
+    """A chain whose jobs run when the one before dies, and all of them have expired."""
+    for _ in range(REPEATS):
+        at = s.now() + SOON_MS + jobs // 10
+        s.call("DQ.PAUSE", "q")
+        s.call("DQ.ADD", "q", 0, "x", "TTL", at - s.now())
+        edge = ("ONDEAD", "RUN")
+        for first in range(1, jobs, 1_000):
+            names = range(first, min(first + 1_000, jobs))
+            ttl = at - s.now()
+            s.calls([("DQ.ADD", "q", n, "x", "AFTER", 1, n - 1, *edge, "TTL", ttl) for n in names])
+        with s.turn("all of a chain of 100,000 expire together"):
+            s.until(lambda: s.now() > at + 100 and s.jobs("q", "dead") == jobs)
+        s.call("DEL", "q")
+
+
 def deaths(s: Subject, jobs: int) -> None:
     """Many jobs die in one millisecond, each with jobs behind it that run then."""
     predecessors = jobs // (BEHIND + 1)
