@@ -46,13 +46,13 @@ mod record;
 mod value;
 
 pub use edges::edge::{End, OnDead, EDGES_MAX};
+pub use edges::pending::SettleBudget;
 pub use edges::record::{EdgesRecord, PendingRecord};
 pub use groups::group::GroupNumber;
 pub use groups::idle::PAUSED_GROUPS_MAX;
 pub use groups::record::GroupRecord;
 pub use groups::view::GroupView;
 pub use kernel::defrag::Walk;
-pub use kernel::dependencies::SettleBudget;
 pub use kernel::job::JobView;
 pub use kernel::ledger::Events;
 pub use kernel::log_state::{Checksum, Circumstances, Defaults, LogState};

@@ -12,6 +12,20 @@ use super::table::Edges;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
+/// How much of what is pending is carried out at once: an edge is one unit of work. Part of what is
+/// logged: a primary and its replicas have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SettleBudget {
+    /// By an operation: enough for all that follows from one job with as many edges as it may have.
+    pub of_operation: u32,
+    /// By a SETTLE: less than a millisecond.
+    pub of_slice: u32,
+}
+
+impl SettleBudget {
+    pub const DEFAULT: SettleBudget = SettleBudget { of_operation: 110_000, of_slice: 10_000 };
+}
+
 /// What was carried out last, and what is left to do for the job that it was about.
 #[derive(Clone, Debug)]
 pub enum Step {

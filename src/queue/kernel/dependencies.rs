@@ -14,25 +14,11 @@
 use super::queue::Queue;
 use super::transition::{Cause, Reason, Transition};
 use crate::queue::edges::edge::{End, Ending, NewDependent};
-use crate::queue::edges::pending::{Step, Which};
+use crate::queue::edges::pending::{SettleBudget, Step, Which};
 use crate::queue::edges::table::Edges;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
-
-/// How much of what is pending is carried out at once: an edge is one unit of work. Part of what is
-/// logged: a primary and its replicas have the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SettleBudget {
-    /// By an operation: enough for all that follows from one job with as many edges as it may have.
-    pub of_operation: u32,
-    /// By a SETTLE: less than a millisecond.
-    pub of_slice: u32,
-}
-
-impl SettleBudget {
-    pub const DEFAULT: SettleBudget = SettleBudget { of_operation: 110_000, of_slice: 10_000 };
-}
 
 /// To release a job, or to let it die, takes about as long as so many edges.
 const EDGES_A_JOB: u32 = 10;

@@ -2,9 +2,9 @@
 //! defaults and the lease floor, which are all inputs that are not in the queue. A log of both
 //! gives replicas and the AOF the same queue.
 
-use super::dependencies::SettleBudget;
 use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
+use crate::queue::edges::pending::SettleBudget;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::recurrence::{Answers, Calendar};
 use crate::queue::value::time::Time;

@@ -1,5 +1,6 @@
 //! The parts of a queue, and how a job gets its place.
 
+use crate::queue::edges::pending::SettleBudget;
 use crate::queue::edges::table::Edges;
 use crate::queue::groups::group::Groups;
 use crate::queue::lines::buckets::NewEntry;
@@ -14,7 +15,6 @@ use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, State};
 use crate::queue::value::time::Time;
 
-use super::dependencies::SettleBudget;
 use super::details::{Details, RareDetails};
 use super::job::{Job, JobView};
 use super::ledger::{Events, Ledger};
