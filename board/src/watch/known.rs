@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::charts::{Charts, Step};
 use super::history::History;
+use super::Asked;
 use crate::server::forecast::Due;
 use crate::server::health::Health;
 use crate::server::node::Node;
@@ -22,13 +23,6 @@ const HISTORIES_MAX: usize = 10_000;
 const STUCK_MS: u64 = 60_000;
 /// Rates are taken over at least so long.
 const RATE_OVER: Duration = Duration::from_millis(1_500);
-
-/// When a queue was asked about.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    pub at: Instant,
-    pub ms: u64,
-}
 
 /// One queue.
 #[derive(Debug)]
