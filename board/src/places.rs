@@ -177,14 +177,17 @@ mod tests {
         let places = Places::new(2);
         let connected: Vec<_> = (0..2).map(|_| connect(&places).unwrap()).collect();
         let _requests: Vec<_> = connected.iter().map(|(place, _)| place.begin()).collect();
-        let spare: Vec<_> = (0..SPARE).map(|_| connect(&places).unwrap()).collect();
-        assert!(spare.iter().all(|(place, _)| place.is_spare));
-        // A spare one that says nothing is ended, too; one with a request isn't.
-        let asked: Vec<_> = spare.iter().skip(1).map(|(place, _)| place.begin()).collect();
-        assert!(connect(&places).is_some_and(|(place, _)| place.is_spare));
-        let (last, _) = connect(&places).unwrap();
-        let _request = last.begin();
+        let mut spare = Vec::new();
+        for _ in 0..SPARE {
+            let (place, _) = connect(&places).unwrap();
+            assert!(place.is_spare);
+            let request = place.begin();
+            spare.push((place, request));
+        }
         assert!(connect(&places).is_none());
-        drop(asked);
+        // One that is through with its request gives its place to the next.
+        let (_idle, request) = spare.swap_remove(0);
+        drop(request);
+        assert!(connect(&places).is_some_and(|(place, _)| place.is_spare));
     }
 }

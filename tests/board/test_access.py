@@ -128,7 +128,9 @@ def test_bad_options_are_refused_and_nothing_is_started(words: list[str], told: 
     assert "sEcReT" not in done.stderr + done.stdout
 
 
-def sockets(stack: contextlib.ExitStack, board: Board, many: int, sent: bytes) -> list[socket.socket]:
+def sockets(
+    stack: contextlib.ExitStack, board: Board, many: int, sent: bytes
+) -> list[socket.socket]:
     """So many connections that have sent this and read nothing."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4_096, hard), hard))

@@ -253,5 +253,3 @@ def test_a_server_that_is_gone_is_said_to_be(
     browser.sees("can't be reached", ".banner")
     server.start()
     eventually(lambda: "No answer" not in browser.text(), 15)
-
-

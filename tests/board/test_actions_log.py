@@ -38,14 +38,19 @@ def fields_of(line: str) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "text", [FORGED, 'a" user="root" verb="purge" x="', "a\nINFO action user=\"root\"", "”. user=x"]
+    "text", [FORGED, 'a" user="root" verb="purge" x="', 'a\nINFO action user="root"', "”. user=x"]
 )
 def test_no_name_forges_a_field_of_the_log(writable: Board, r: redis.Redis, text: str):
     names = ("from", "user", "verb", "queue", "id", "outcome")
     fields = {
-        "token": writable.get("/queue", name="x").token() if r.execute_command(
-            "DQ.ADD", "x", "x", "x") else "",
-        "verb": "add", "queue": text, "id": text, "body": "x", "user": "root",
+        "token": writable.get("/queue", name="x").token()
+        if r.execute_command("DQ.ADD", "x", "x", "x")
+        else "",
+        "verb": "add",
+        "queue": text,
+        "id": text,
+        "body": "x",
+        "user": "root",
     }
     assert writable.post("/act", fields).status == 303
     told = fields_of(line_of(writable, "action"))

@@ -220,9 +220,7 @@ def spelled_ms(span: str) -> float:
     return sum(float(many) * units[unit] for many, unit in re.findall(r"([\d.]+) (\w+)", span))
 
 
-def test_no_chart_of_lateness_is_above_the_latest_job(
-    boards: Callable[..., Board], r: redis.Redis
-):
+def test_no_chart_of_lateness_is_above_the_latest_job(boards: Callable[..., Board], r: redis.Redis):
     """A job that is 1.2 s late is in the step from 1 s to 10 s, of which nothing is known but that the
     latest was 1.2 s late.
     """

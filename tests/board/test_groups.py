@@ -185,7 +185,9 @@ def test_a_group_is_paused_and_resumed_in_its_row(
     assert is_paused(r, b"ann") and not is_paused(r, b"bob")
     assert [job[0] for job in r.execute_command("DQ.POP", "mail", "COUNT", 9)] == [b"b"]
     log_line = next(line for line in writable.log().splitlines() if 'verb="pause"' in line)
-    assert 'queue="mail"' in log_line and 'group="ann"' in log_line and "from=127.0.0.1 " in log_line
+    assert (
+        'queue="mail"' in log_line and 'group="ann"' in log_line and "from=127.0.0.1 " in log_line
+    )
 
     browser.one(f"{row('ann')} button").click()
     browser.sees("Resumed the group “ann”: its jobs are handed out.", ".banner")

@@ -62,7 +62,7 @@ def test_every_expression_of_the_dashboard_has_something_to_show(
         assert prometheus.query(expression), f"nothing is shown for {expression}"
 
     rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
-    assert len(rules) == 15 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
+    assert len(rules) == 16 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
     sections = {
         f"docs/alerts.md#{title.lower()}"

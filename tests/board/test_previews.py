@@ -137,7 +137,7 @@ def test_a_purge_leaves_alone_what_comes_after_its_preview(writable: Board, r: r
     kill_some(r, "mail", 1, "gone")
     passes_a_millisecond()
     page = writable.get("/purge", queue="mail", state="dead")
-    assert "<strong id=\"extent\">1 job</strong>" in page.text and ">a</a>" in page.text
+    assert '<strong id="extent">1 job</strong>' in page.text and ">a</a>" in page.text
     hidden = dict(re.findall(r'type="hidden" name="([\w.]+)" value="([^"]*)"', page.text))
     passes_a_millisecond()
     r.execute_command("DQ.KICKJOB", "mail", "a")
@@ -155,9 +155,7 @@ def test_a_purge_leaves_alone_what_comes_after_its_preview(writable: Board, r: r
         "/limits?queue=mail&concurrency=3",
     ],
 )
-def test_a_held_key_confirms_nothing(
-    writable: Board, browser: Browser, r: redis.Redis, page: str
-):
+def test_a_held_key_confirms_nothing(writable: Board, browser: Browser, r: redis.Redis, page: str):
     every_state(r)
     before = everything(r)
     browser.open(writable.url + page)
@@ -174,9 +172,7 @@ def test_a_held_key_confirms_nothing(
     assert "autofocus" not in re.sub("<main[^>]*>", "", writable.get(page).text)
 
 
-def test_another_site_leads_to_no_confirmation(
-    writable: Board, browser: Browser, r: redis.Redis
-):
+def test_another_site_leads_to_no_confirmation(writable: Board, browser: Browser, r: redis.Redis):
     """In a browser: a link elsewhere leads to the refusal, and to a queue's page as before."""
     every_state(r)
     for path, told in (

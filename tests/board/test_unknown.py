@@ -19,7 +19,6 @@ from plain import form_of
 from samples import HOUR, every_state, pipe
 from slow import Slow
 
-
 COMMANDS = {
     "pause": b"DQ.PAUSE",
     "resume": b"DQ.RESUME",
@@ -89,13 +88,16 @@ ACTS = [
     ("kick", {"id": "dead"}, True, "a job was kicked since. The job is ready now."),
     ("del", {"id": "ready"}, True, "the job is gone."),
     ("alter", {"concurrency": "3"}, True, "all of it is set."),
-    ("purge", {"state": "dead", "count": "1", "older": "0", "confirm": "mail"}, None, "1 job was purged"),
+    (
+        "purge",
+        {"state": "dead", "count": "1", "older": "0", "confirm": "mail"},
+        None,
+        "1 job was purged",
+    ),
 ]
 
 
-@pytest.mark.parametrize(
-    ("verb", "more", "ok", "found"), ACTS, ids=lambda value: str(value)[:30]
-)
+@pytest.mark.parametrize(("verb", "more", "ok", "found"), ACTS, ids=lambda value: str(value)[:30])
 def test_what_a_server_does_when_it_goes_on_is_found_out(
     stall: Stall, r: redis.Redis, verb: str, more: dict[str, str], ok: bool | None, found: str
 ):
@@ -108,7 +110,7 @@ def test_what_a_server_does_when_it_goes_on_is_found_out(
     to = f"/{stall.board.post('/act', fields).headers['location']}"
     (line,) = stall.written()
     assert line["ok"] is None and str(line["outcome"]).startswith("It isn't known whether")
-    assert 'outcome="It isn\'t known whether this was done' in stall.board.log()
+    assert "outcome=\"It isn't known whether this was done" in stall.board.log()
     page = stall.board.get(to)
     assert '<p class="banner warn" role="status">It isn\'t known' in html.unescape(page.text)
 

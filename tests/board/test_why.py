@@ -97,9 +97,9 @@ def test_what_several_causes_hold_back_names_all_in_order(board: Board, r: redis
     told = line(board, "flow")
     order = [
         "The queue is paused",
-        "All 1 places of CONCURRENCY",
+        "The one place of CONCURRENCY",
         "1 held job waits for a dead one",
-        "The queue is full. It holds 5 of 1 jobs",
+        "The queue is full. It holds 5 of 1 job (MAXJOBS",
     ]
     places = [told.find(words) for words in order]
     assert -1 not in places and places == sorted(places), told

@@ -77,7 +77,9 @@ def test_one_is_no_plural(boards: Callable[..., Board], r: redis.Redis):
         "/job?queue=mail&id=held",
     ):
         told = text_of(board.get(path).text.split("<main")[1])
-        nouns = r"(?:dead |held |ready |delayed |done |ticked )*(?:jobs|queues|places|nodes|schedules)"
+        nouns = (
+            r"(?:dead |held |ready |delayed |done |ticked )*(?:jobs|queues|places|nodes|schedules)"
+        )
         found += [(path, *re.findall(rf"(?<![\d  ])1 {nouns}\b", told))]
     assert [each for each in found if len(each) > 1] == []
 

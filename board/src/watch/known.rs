@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::charts::{Charts, Step};
 use super::history::History;
+use super::Asked;
 use crate::server::forecast::Due;
 use crate::server::health::Health;
 use crate::server::node::Node;
@@ -22,13 +23,6 @@ const HISTORIES_MAX: usize = 10_000;
 const STUCK_MS: u64 = 60_000;
 /// Rates are taken over at least so long.
 const RATE_OVER: Duration = Duration::from_millis(1_500);
-
-/// When a queue was asked about.
-#[derive(Debug, Clone, Copy)]
-pub struct Asked {
-    pub at: Instant,
-    pub ms: u64,
-}
 
 /// One queue.
 #[derive(Debug)]
@@ -203,14 +197,16 @@ impl Known {
 
     /// Of one that hasn't told it, nothing is known.
     pub fn health(&self, node: &Node) -> Health {
-        let server = self.servers.iter().find(|server| server.address == node.address);
-        server.map(|server| server.health.clone()).unwrap_or_default()
+        self.facts(node).map(|facts| facts.health.clone()).unwrap_or_default()
     }
 
     /// By how much the clock of a node is ahead of ours; 0 where that isn't known.
     pub fn clock_ahead_ms(&self, node: &Node) -> i64 {
-        let server = self.servers.iter().find(|server| server.address == node.address);
-        server.map_or(0, |server| server.clock_ahead_ms)
+        self.facts(node).map_or(0, |facts| facts.clock_ahead_ms)
+    }
+
+    fn facts(&self, node: &Node) -> Option<&ServerFacts> {
+        self.servers.iter().find(|server| server.address == node.address)
     }
 
     /// Those behind a name, by name.
@@ -316,15 +312,14 @@ impl Known {
     pub fn add_up(&mut self) {
         let mut sums = Sums { queues: self.queues.len(), ..Sums::default() };
         let mut ill = Vec::new();
-        let health_of =
-            |node: &Node| self.servers.iter().find(|server| server.address == node.address);
         let unknown = Health::default();
         for (name, reading) in &mut self.queues {
             reading.illness = 0;
             sums.read += usize::from(reading.info.is_some() || reading.is_denied);
             sums.denied += usize::from(reading.is_denied);
             let Some(info) = &reading.info else { continue };
-            let health = health_of(&reading.node).map_or(&unknown, |server| &server.health);
+            let server = self.servers.iter().find(|server| server.address == reading.node.address);
+            let health = server.map_or(&unknown, |server| &server.health);
             let popped = reading.rates.map(|rates| rates.popped);
             reading.illness = Seen { info, health, popped, held_back: None }.illness();
             if reading.illness > 0 {

@@ -31,7 +31,6 @@ pub use known::{Known, Rates, Reading, ServerFacts};
 pub use survey::{Found, Key, Rank};
 
 use charts::Charts;
-use known::Asked;
 
 pub use crate::server::now_ms;
 
@@ -260,6 +259,13 @@ impl Watch {
         });
         Ok(())
     }
+}
+
+/// When a queue was asked about.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked {
+    pub at: Instant,
+    pub ms: u64,
 }
 
 impl Asked {

@@ -238,7 +238,7 @@ pub async fn last(app: &App, place: &Place<'_>, state: JobState) -> Result<u64> 
 
 pub async fn queue_of(app: &App, queue: &[u8]) -> Result<(Info, Arc<Node>)> {
     let read = app.watch.read_one(queue).await?;
-    read.ok_or_else(|| Trouble::NoSuch("There is no such queue."))
+    read.ok_or(Trouble::NoSuch("There is no such queue."))
 }
 
 pub fn place<'a>(app: &'a App, queue: &'a [u8], info: &'a Info, node: Arc<Node>) -> Place<'a> {

@@ -78,10 +78,13 @@ pub(super) async fn watch(all: Vec<Arc<Hands>>, ttr: Duration) -> Result<()> {
     loop {
         tokio::time::sleep(interval(ttr)).await;
         let now = Instant::now();
-        for hand in all.iter().flat_map(|hands| hands.kept()) {
-            if hand.good_until() < now {
-                let (queue, id) = (hand.job.queue().name(), hand.job.id());
-                tracing::warn!("{queue:?} {id:?}: its lease has run out");
+        for hands in &all {
+            let mut late = hands.kept();
+            late.retain(|hand| hand.good_until() < now);
+            let Some(first) = late.first() else { continue };
+            let (queue, id, count) = (first.job.queue().name(), first.job.id(), late.len());
+            tracing::warn!("{queue:?}: the leases of {count} jobs have run out, {id:?} is one");
+            for hand in &late {
                 hand.lose();
             }
         }

@@ -1,7 +1,6 @@
 /** What a worker does for the queues of one slot: it takes jobs, keeps leases, and settles. */
 
 import type { Key } from "../commands/base.ts";
-import type { Delivery } from "../replies.ts";
 import { Failures, type OnError } from "./failures.ts";
 import type { Source } from "./fetching.ts";
 import { firstOf, Gate, now } from "./gate.ts";
@@ -45,7 +44,13 @@ export class Branch {
     this.settler = new Settler(this.line, net, this.failures, room, (hand) =>
       this.hands.settled(hand),
     );
-    this.hands = new Hands(work, ttr, this.line, (told) => this.settler.settle(told));
+    this.hands = new Hands(
+      work,
+      ttr,
+      this.line,
+      (told) => this.settler.settle(told),
+      () => source.places.giveBack(1),
+    );
   }
 
   /** All of it runs until the worker is over. An error that waiting doesn't mend rejects one. */
@@ -86,8 +91,8 @@ export class Branch {
     // Before the first job: a lease doesn't wait for a connection then.
     await Promise.all(this.#lines.map((each) => each.prepare()));
     for (;;) {
-      await firstOf([source.places.hasFree, stopping]);
-      await firstOf([this.settler.hasRoom, stopping]);
+      if (!source.places.hasFree.isOpen) await firstOf([source.places.hasFree, stopping]);
+      if (!this.settler.hasRoom.isOpen) await firstOf([this.settler.hasRoom, stopping]);
       if (stopping.isOpen) return;
       const count = source.places.take();
       const command = source.command(count, block, ttr);
@@ -103,13 +108,8 @@ export class Branch {
       for (const job of jobs) {
         const key = keys.get(job.key) as Key;
         if (stopping.isOpen) this.settler.settle(unbegun(key, job));
-        else this.#run(key, job.withCodec(key.codec), sent + ttr);
+        else this.hands.run(key, job.withCodec(key.codec), sent + ttr);
       }
     }
-  }
-
-  async #run(key: Key, job: Delivery, goodUntil: number): Promise<void> {
-    await this.hands.run(key, job, goodUntil);
-    this.#source.places.giveBack(1);
   }
 }

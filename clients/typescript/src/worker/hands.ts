@@ -47,12 +47,21 @@ export class Hands {
   readonly #ttr: number;
   readonly #line: Line;
   readonly #settle: (settlement: Settlement) => void;
+  /** A place is free again. */
+  readonly #free: () => void;
   readonly #inHand = new Map<string, Set<Hand>>();
   readonly #some = new Map<string, Gate>();
   readonly #running = new Set<Hand>();
   readonly #strays = new Set<Hand>();
 
-  constructor(work: Work<never>, ttr: number, line: Line, settle: (told: Settlement) => void) {
+  constructor(
+    work: Work<never>,
+    ttr: number,
+    line: Line,
+    settle: (told: Settlement) => void,
+    free: () => void = () => {},
+  ) {
+    this.#free = free;
     this.#work = work;
     this.#ttr = ttr;
     this.#line = line;
@@ -98,14 +107,27 @@ export class Hands {
     this.some(key).open();
     this.#running.add(hand);
     this.none.close();
-    const settlement = await this.#ended(hand);
+    hand.fail = (error) => {
+      if (!this.#running.has(hand)) return;
+      this.#strays.add(hand);
+      this.#complete(hand, ofError(key, delivery, error));
+    };
+    const settlement = await (current.isKept
+      ? current.hand.run(hand, () => this.#outcome(hand))
+      : this.#outcome(hand));
+    this.#strays.delete(hand);
+    if (this.#running.has(hand)) this.#complete(hand, settlement);
+  }
+
+  #complete(hand: Hand, settlement: Settlement | undefined): void {
     this.#running.delete(hand);
     if (this.#running.size === 0) this.none.open();
-    if (settlement === undefined || job.isVoid) this.settled(hand);
+    if (settlement === undefined || hand.job.isVoid) this.settled(hand);
     else {
       settlement.hand = hand;
       this.#settle(settlement);
     }
+    this.#free();
   }
 
   /** The server knows what came of it: its lease isn't renewed any more. */
@@ -123,22 +145,6 @@ export class Hands {
       job.lose();
       this.#settle(unbegun(key, job.delivery, hand));
     }
-  }
-
-  #ended(hand: Hand): Promise<Settlement | undefined> {
-    return new Promise((end) => {
-      hand.fail = (error) => {
-        if (this.#running.has(hand)) this.#strays.add(hand);
-        end(ofError(hand.key, hand.job.delivery, error));
-      };
-      const begin = () =>
-        this.#outcome(hand).then((settlement) => {
-          this.#strays.delete(hand);
-          end(settlement);
-        });
-      if (current.isKept) current.hand.run(hand, begin);
-      else begin();
-    });
   }
 
   /** undefined when there is nothing to say: the job isn't this worker's any more. */
