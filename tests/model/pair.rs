@@ -30,11 +30,8 @@ impl Pair {
         let readers = turn.readers.time(self.clock, self.reference.horizon);
         self.advance(if turn.operation.looks_first() { self.clock } else { readers });
         let mut entries: Vec<Entry> = self.settle(turn).into_iter().collect();
-        while matches!(turn.operation, Operation::Upkeep) {
-            let Some(entry) = self.settle(turn) else {
-                break;
-            };
-            entries.push(entry);
+        if matches!(turn.operation, Operation::Upkeep) {
+            entries.extend(std::iter::from_fn(|| self.settle(turn)));
         }
         let commands = turn.operation.commands(self.clock, &self.reference, &self.subject);
         let told = self.circumstances(turn);

@@ -315,7 +315,7 @@ fn turn(node: &Node, uptime: &Cell<Duration>) -> Vec<Vec<Vec<u8>>> {
         Event::Told(_, Some(Wish::Leases(wish))) => {
             Some(wish.void_ids().into_iter().map(<[u8]>::to_vec).collect())
         }
-        _ => None,
+        Event::Told(..) | Event::Logged(_) | Event::Ran(..) => None,
     });
     told.collect()
 }

@@ -103,7 +103,7 @@ impl Slow {
         let edges = held.flat_map(|job| &job.edges);
         let mark = |edge: &SlowEdge| match edge {
             SlowEdge::Open { from: it, is_marked } if *it == from => Some(*is_marked),
-            _ => None,
+            SlowEdge::Open { .. } | SlowEdge::Pending(..) | SlowEdge::Settled(_) => None,
         };
         edges.filter_map(mark).collect()
     }
