@@ -586,7 +586,7 @@ def test_results_of_a_done_predecessor_count_to_memory(session: Session) -> None
 def test_done_takes_what_its_adds_would_be_taken_for_one_by_one(
     session: Session, adds: str
 ) -> None:
-    session.check(f"""
+    session.check("""
         > DQ.ADD q dead x
         "dead"
         > DQ.POP q

@@ -183,7 +183,7 @@ def chain_of_deaths(s: Subject, jobs: int) -> None:
             ttl = at - s.now()
             s.calls([("DQ.ADD", "q", n, "x", "AFTER", 1, n - 1, *edge, "TTL", ttl) for n in names])
         with s.turn("all of a chain of 100,000 expire together"):
-            s.until(lambda: s.now() > at + 100 and s.jobs("q", "dead") == jobs)
+            s.until(lambda at=at: s.now() > at + 100 and s.jobs("q", "dead") == jobs)
         s.call("DEL", "q")
 
 
