@@ -1,5 +1,5 @@
 //! `DQ.APPLY key
-//! (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | EDGES records | QUEUE record)`
+//! (unix-ms circumstances name [word ...] | JOBS block | GROUPS records | PENDING records | EDGES records | QUEUE record)`
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
