@@ -229,6 +229,10 @@ async def apoison(job):
 def poison(job):
     threading.Thread(target=time.sleep, args=(600,)).start()
     time.sleep(600)""",
+    "an executor of its own": """
+from concurrent.futures import ThreadPoolExecutor
+pool = ThreadPoolExecutor()
+def poison(job): pool.submit(time.sleep, 600).result()""",
     "a task that is left behind": """
 async def apoison(job):
     async def stubborn():
@@ -278,6 +282,48 @@ Worker(looped(), ahandler).run()
     _, log = worker.communicate(timeout=40)
     assert worker.returncode in (128 + signal.SIGINT, 128 + signal.SIGTERM)
     assert "the process is ended" in log
+
+
+def test_a_second_signal_ends_a_grace_time_without_an_end(
+    start: Start, queue: Callable[..., Queue]
+) -> None:
+    worker = start("""
+def poison(job): time.sleep(600)
+jobs.add('poison', 1)
+Worker(blocking(), handler, grace=timedelta.max).run()
+print("returned")
+""")
+    q = queue()
+    later(lambda: q.len("reserved"))
+    worker.send_signal(signal.SIGTERM)
+    time.sleep(0.5)
+    worker.send_signal(signal.SIGTERM)
+    out, _ = worker.communicate(timeout=20)
+    assert out == "returned\n"
+
+
+@pytest.mark.parametrize("first", ["one", "other", "none"])
+def test_a_signal_is_one_to_all_workers_of_a_process(start: Start, first: str) -> None:
+    """Also when one of them has ended before."""
+    worker = start(f"""
+async def main():
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    one, other, none = Worker(looped(), good), Worker(looped(), good), Worker(looped(), good)
+    serving = asyncio.gather(one.serve(signals=numbers), other.serve(signals=numbers))
+    await asyncio.sleep(0.3)
+    {first}.stop()
+    await asyncio.sleep(0.3)
+    print("works", flush=True)
+    await serving
+    print("ended")
+import signal
+asyncio.run(main())
+""")
+    assert worker.stdout is not None
+    assert worker.stdout.readline() == "works\n"
+    worker.send_signal(signal.SIGTERM)
+    out, _ = worker.communicate(timeout=20)
+    assert (out, worker.returncode) == ("ended\n", 0)
 
 
 def test_a_handler_that_is_stopped_before_it_serves_ends_at_once(start: Start) -> None:

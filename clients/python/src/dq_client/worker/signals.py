@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,8 @@ _MARGIN_S = 5.0
 #: After the program's own end, when a handler still runs.
 _STUCK_S = 1.0
 _FLUSH_S = 1.0
+#: A grace time may be longer than a socket, or a clock, can wait.
+_PIECE_S, _LONGEST_S = 86_400.0, 1e9
 #: Marks the numbers of signals that come by way of Python's handler.
 _BY_HANDLER = 128
 
@@ -39,7 +42,7 @@ class Signals:
     ):
         self.numbers = numbers
         self._signalled = signalled
-        self._patience_s = patience_s + _MARGIN_S
+        self._patience_s = min(patience_s, _LONGEST_S) + _MARGIN_S
         self._hurry_s = hurry_s + _MARGIN_S
         self._before: dict[signal.Signals, Any] = {}
         self._fd_before = -1
@@ -50,9 +53,9 @@ class Signals:
         if threading.current_thread() is not threading.main_thread():
             self.numbers = ()  # Python gives signals to the main thread alone
         if self.numbers:
-            _catching.add(self)
             self._reader, self._writer = socket.socketpair()
             self._writer.setblocking(False)
+            _catching.append(self)
             for number in self.numbers:
                 self._before[number] = signal.signal(number, self._handle)
             # The bytes are written when the signal comes, whatever the main thread is doing.
@@ -62,11 +65,24 @@ class Signals:
 
     def __exit__(self, *_: object) -> None:
         if self.numbers:
-            _catching.discard(self)
-            signal.set_wakeup_fd(self._fd_before)
+            _catching.remove(self)
+            fd = self._writer.fileno()
+            above = next((each for each in _catching if each._fd_before == fd), None)
+            if above is None:
+                signal.set_wakeup_fd(self._fd_before)
+            else:
+                above._fd_before = self._fd_before
             for number, before in self._before.items():
-                signal.signal(number, before if before is not None else signal.SIG_DFL)
+                if above is not None and number in above._before:
+                    above._before[number] = before
+                else:
+                    signal.signal(number, before if before is not None else signal.SIG_DFL)
             self._writer.close()
+
+    @property
+    def _has_another_below(self) -> bool:
+        """Another worker of this process caught signals when this one began to."""
+        return any(each._writer.fileno() == self._fd_before for each in tuple(_catching))
 
     def let_go(self) -> None:
         """In a process that a handler has forked: a signal to it is none to the worker."""
@@ -87,7 +103,9 @@ class Signals:
                 if byte & ~_BY_HANDLER in self.numbers:
                     number = byte & ~_BY_HANDLER
                     counts[byte & _BY_HANDLER] += 1
-                elif self._fd_before >= 0:  # a signal of the program
+                    if not self._has_another_below:
+                        continue
+                if self._fd_before >= 0:  # a signal of the program, or one to all workers
                     with suppress(OSError):
                         os.write(self._fd_before, bytes([byte]))
             # Each signal comes in both ways, or in one of them.
@@ -101,21 +119,21 @@ class Signals:
         if not seen:
             return
         # The worker has ended, and the program may do what it has to do after that.
-        threading.main_thread().join()
+        _wait_for_the_end()
         time.sleep(_STUCK_S if self.is_stuck else max(_MARGIN_S, deadline - time.monotonic()))
         end(number)
 
     def _received(self, deadline: float) -> bytes | None:
         """What has come; nothing when the worker has ended, None at the deadline."""
-        left_s = deadline - time.monotonic()
-        self._reader.settimeout(None if left_s == math.inf else max(0.001, left_s))
-        try:
-            return self._reader.recv(64)
-        except TimeoutError:
-            return None
+        while (left_s := deadline - time.monotonic()) > 0:
+            self._reader.settimeout(min(left_s, _PIECE_S))
+            with suppress(TimeoutError):
+                return self._reader.recv(64)
+        return None
 
 
-_catching: set[Signals] = set()
+#: In the order in which they began.
+_catching: list[Signals] = []
 _masks = threading.local()
 
 
@@ -138,6 +156,24 @@ def _let_go() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_hold_back, after_in_parent=_let_come, after_in_child=_let_go)
+
+
+_ending = threading.Event()
+# Python's end begins with what is registered here, the last one first: before the wait for the
+# threads of executors, for which the main thread counts as alive.
+_register: Callable[[Callable[[], None]], None] | None
+_register = getattr(threading, "_register_atexit", None)
+if _register is not None and import_module("concurrent.futures.thread"):
+    with suppress(RuntimeError):  # imported at the very end
+        _register(_ending.set)
+
+
+def _wait_for_the_end() -> None:
+    """Of the main thread's program."""
+    if _register is not None:
+        _ending.wait()
+    else:
+        threading.main_thread().join()
 
 
 def end(number: int) -> None:
