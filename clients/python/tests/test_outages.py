@@ -389,6 +389,53 @@ def test_a_schedule_that_is_refused_later_does_not_end_the_worker(
             assert done.wait(20)
 
 
+def test_a_schedule_of_a_newer_program_stays(
+    queue: Make, dq_url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(serving, "DECLARE_S", 0.1)
+    q = queue()
+    with redis.Redis.from_url(dq_url) as own:
+        worker = Worker(Queue(own, "q"), lambda job: None)
+        for id in ("tick", "mark"):
+            worker.schedule(id, None, every=timedelta(hours=1))
+        with InThread(worker):
+            later(lambda: q.len() == 2)
+            q.add("tick", None, every=timedelta(hours=2), replace=True)
+            # Both are looked at again, one after the other.
+            for _ in range(2):
+                q.delete("mark")
+                later(lambda: q.get("mark"))
+            job = q.get("tick")
+    assert job is not None and job.schedule is not None
+    assert job.schedule.every == timedelta(hours=2)
+    assert "queue 'q': schedule 'mark' was gone, and is back" in caplog.messages
+
+
+@pytest.mark.parametrize("lack", ["maxjobs", "maxmemory"])
+def test_a_schedule_without_room_holds_up_no_job(
+    queue: Make, client: redis.Redis, dq_url: str, lack: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that waits for room before it takes jobs would wait for ever."""
+    monkeypatch.setattr(serving, "DECLARE_S", 0.1)
+    q = queue()
+    q.add("a", None)
+    if lack == "maxjobs":
+        q.alter(maxjobs=1)
+    else:
+        client.config_set("maxmemory", 1)
+    try:
+        done = threading.Event()
+        with redis.Redis.from_url(dq_url) as own:
+            worker = Worker(Queue(own, "q"), lambda job: done.set())
+            worker.schedule("tick", None, every=timedelta(hours=1))
+            with InThread(worker):
+                assert done.wait(10)
+                client.config_set("maxmemory", 0)
+                later(lambda: q.get("tick"))
+    finally:
+        client.config_set("maxmemory", 0)
+
+
 def test_what_a_worker_leaves_unsent_holds_up_the_taking_of_jobs() -> None:
     from dq_client.worker import settling
     from dq_client.worker.outcomes import Settlement

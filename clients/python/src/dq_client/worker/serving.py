@@ -13,6 +13,7 @@ from typing import Any
 
 from dq_client import commands
 from dq_client.commands import Add, Command, Key
+from dq_client.errors import Full, Invalid
 from dq_client.outages import passes
 from dq_client.replies import Added, Delivery, Over, Taken
 from dq_client.worker import outcomes, renewing, reporting
@@ -37,8 +38,10 @@ class Schedule:
     key: Key
     job: Add
 
-    def command(self) -> Command[Added | Taken | Over]:
-        return commands.add(self.key, self.job.id, self.job.body, **self.job.options)
+    def command(self, is_first: bool) -> Command[Added | Taken | Over]:
+        """By ENSURE at the start, and by NX later: what a newer program declares stays."""
+        options = {**self.job.options, "ensure": is_first, "nx": not is_first}
+        return commands.add(self.key, self.job.id, self.job.body, **options)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -109,13 +112,12 @@ class Serving:
         ]
         helpers += [
             renewing.watch(self._hands, self._ttr),
-            self._declare_again(),
+            self._declare(),
             self._failures.hint_at_start(),
         ]
         async with Crew() as crew:
             helping = [crew.start(helper) for helper in helpers]
             try:
-                await self._declare()
                 fetching = [
                     crew.start(self._fetch(source, settler))
                     for source, settler in zip(self._sources, self._settlers, strict=True)
@@ -151,9 +153,16 @@ class Serving:
     # ---- schedules -------------------------------------------------------------------------------
 
     async def _declare(self) -> None:
-        """Before anything else: what is refused here ends the worker."""
+        """What is refused at the start ends the worker, but for a queue that is full: its jobs are
+        to be taken.
+        """
         for each in self._settings.schedules:
-            await self._caller.ask(each.key.name, each.command(), self._stopping.is_set)
+            try:
+                command = each.command(is_first=True)
+                await self._caller.ask(each.key.name, command, self._stopping.is_set)
+            except Full as error:
+                logger.warning("schedule %r can't be declared: %s", each.job.id, error)
+        await self._declare_again()
 
     async def _declare_again(self) -> None:
         """A server that has lost its data has lost its schedules."""
@@ -165,11 +174,16 @@ class Serving:
             while loop.time() < at and outages == self._caller.outages.count:
                 await asyncio.sleep(min(_LOOK_S, DECLARE_S / 2))
             for each in endless:
+                queue, id = each.key.name, each.job.id
                 try:
-                    await self._caller.call(each.command())
+                    added = await self._caller.call(each.command(is_first=False))
+                    if isinstance(added, Added):
+                        logger.warning("queue %r: schedule %r was gone, and is back", queue, id)
+                except Invalid as error:  # its UNTIL is over
+                    logger.debug("schedule %r can't be declared: %s", id, error)
                 except Exception as error:
                     if not passes(error):
-                        logger.warning("schedule %r can't be declared: %s", each.job.id, error)
+                        logger.warning("schedule %r can't be declared: %s", id, error)
 
     # ---- taking jobs -----------------------------------------------------------------------------
 

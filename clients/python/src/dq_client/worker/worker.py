@@ -97,8 +97,9 @@ class Worker:
         **options: Unpack[AddOptions],
     ) -> None:
         """Declares a schedule, by EVERY or CRON, of the first queue or of this one. The worker
-        makes sure that the job is there, with this schedule: at its start, after each outage and
-        every minute; one with `runs` at its start alone, as it would begin to count again.
+        makes sure that the job is there: with this schedule at its start, with any after each
+        outage and every minute. One with `runs` is declared at the start alone, as it would begin
+        to count again.
         """
         options["ensure"] = True
         of = queue or next(iter(self._weights))
