@@ -73,6 +73,8 @@ const POISON: Record<string, readonly [() => unknown, RegExp]> = {
   "a thenable that throws": [() => ({ then: throwing(new Error("then")) }), /then/],
   // biome-ignore lint/suspicious/noThenProperty: what a handler may return
   "a getter for then": [() => broken({ then: new Error("get") }), /get/],
+  "a generator": [() => (function* () {})(), /TypeError: the handler returned a generator/],
+  "a generator that is async": [() => (async function* () {})(), /returned a generator/],
   "done without options": [() => new Done(null as never), /TypeError/],
   "done with a keep of NaN": [() => new Done({ keep: Number.NaN }), /NaN/],
   "done with a keep before now": [() => new Done({ keep: -5 }), /outcome refused.*KEEP/],
@@ -127,6 +129,12 @@ for (const library of LIBRARIES) {
       assert.match(line ?? "", /attempt 1 of 1, and is dead$/, id);
       assert.ok(failed.includes(`${id}, and is dead`), id);
     }
+  });
+
+  test(`${library}: a generator function is no handler`, () => {
+    const queue = new Queue(server.client(library), "q");
+    assert.throws(() => new Worker(queue, function* () {}), /no generator function/);
+    assert.throws(() => new Worker(queue, async function* () {}), /no generator function/);
   });
 
   test(`${library}: an outcome that is refused uses its backoff, and is tried again`, async () => {

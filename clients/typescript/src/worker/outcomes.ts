@@ -65,10 +65,20 @@ export interface Settlement {
   hand?: Hand;
 }
 
-/** Throws what the codec throws. */
+const GENERATOR = /Generator(Function)?\]$/;
+
+/** Whether it is a generator, or a function that makes one: to call that runs nothing of it. */
+export function isGenerator(value: unknown): boolean {
+  return GENERATOR.test(Object.prototype.toString.call(value));
+}
+
+/** Throws what the codec throws, and a TypeError for a generator, which JSON writes as `{}`. */
 export function ofReturn(key: Key, job: Delivery, value: unknown): Settlement {
   const isPlain = !(value instanceof Done);
   if (isPlain && (value === undefined || value === null)) return { key, job };
+  if (isPlain && typeof value === "object" && isGenerator(value)) {
+    throw new TypeError("the handler returned a generator, of which nothing has run");
+  }
   const options = isPlain ? { result: value } : value.options;
   return { key, job, command: commands.done(key, job.id, leaseOf(job), options) };
 }

@@ -13,6 +13,7 @@ import { Gate } from "./gate.ts";
 import { guard, leave } from "./guard.ts";
 import type { Hand, Work } from "./hands.ts";
 import { Net, type Warn } from "./net.ts";
+import { isGenerator } from "./outcomes.ts";
 import type { RunningJob } from "./running.ts";
 
 export type Served = Queue | Topic;
@@ -84,6 +85,9 @@ export class Worker<Body = unknown> {
       throw new TypeError("a worker needs a client that can be duplicated, such as createClient()");
     }
     if (typeof handler !== "function") throw new TypeError("a worker needs a handler, a function");
+    if (isGenerator(handler)) {
+      throw new TypeError("a handler is no generator function: of one, nothing would run");
+    }
     this.#isCluster = isCluster(client);
     const { concurrency = 10, ttr = 60_000, grace = 30_000, before = [], after = [] } = options;
     this.#work = { handler, before, after };
