@@ -9,6 +9,7 @@ import pytest
 import redis
 import redis.asyncio
 from dramatiq.errors import Retry
+from dramatiq.middleware import AsyncIO
 
 from conftest import Work, url
 from dramatiq_dq import DQBackend, DQBroker
@@ -103,6 +104,29 @@ def test_whatever_an_actor_raises_its_message_ends(
     broker.join("default", timeout=20_000)
     assert ran[-1] == 2
     assert broker._leases.count == 0
+
+
+@pytest.mark.parametrize("name", RAISED)
+def test_whatever_a_coroutine_raises_the_others_go_on(
+    name: str, broker: DQBroker, work: Work
+) -> None:
+    broker.add_middleware(AsyncIO())
+    ran: list[int] = []
+
+    @dramatiq.actor(max_retries=0)
+    async def fail() -> None:
+        raise RAISED[name]
+
+    @dramatiq.actor(max_retries=0)
+    async def other() -> None:
+        ran.append(1)
+
+    fail.send()
+    other.send()
+    work(broker, worker_threads=1)
+    broker.join("default", timeout=20_000)
+    assert ran == [1]
+    assert broker.queue("default").len(state="dead") == 1
 
 
 @pytest.mark.parametrize("delay", [-1, -(10**9), float("inf"), 10**30, 1.5, True])

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any, get_args
 
 import redis
+from dramatiq import Actor
 from dramatiq.broker import Broker, Consumer, MessageProxy
 from dramatiq.errors import BrokerConnectionError, DecodeError, QueueJoinTimeout, QueueNotFound
 from dramatiq.message import Message
@@ -20,6 +21,7 @@ from dq_client import RAW, Add, Delivery, Queue
 from dq_client.commands import State
 from dq_client.seam import Client
 from dramatiq_dq.consumer import DQConsumer
+from dramatiq_dq.guarding import guard
 from dramatiq_dq.leases import Leases, Pairs
 from dramatiq_dq.message import HeldMessage, reason_of, short
 from dramatiq_dq.outages import Outages, at_the_primary
@@ -114,6 +116,11 @@ class DQBroker(Broker):
         if queue_name not in self.queues:
             raise QueueNotFound(queue_name)
         return DQConsumer(self, queue_name, prefetch, timeout)
+
+    def declare_actor(self, actor: Actor[..., Any]) -> None:
+        """Of one that is a coroutine, `sys.exit()` is a failure of its message."""
+        guard(actor)
+        super().declare_actor(actor)
 
     def declare_queue(self, queue_name: str) -> None:
         """Nothing is sent: the server makes a queue when it is first used. Messages with a delay
