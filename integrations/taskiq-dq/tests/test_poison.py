@@ -93,10 +93,12 @@ RAISED: list[BaseException] = [
     SystemExit(3),
     KeyboardInterrupt(),
     StopIteration(),
+    GeneratorExit(),
 ]
+_NAMES = ["mute", "surrogate", "long", "exit", "int", "stop", "generator"]
 
 
-@pytest.mark.parametrize("error", RAISED, ids=["mute", "surrogate", "long", "exit", "int", "stop"])
+@pytest.mark.parametrize("error", RAISED, ids=_NAMES)
 @pytest.mark.parametrize("is_async", [False, True])
 async def test_whatever_a_task_raises_its_place_is_free_again(
     error: BaseException, is_async: bool, broker: DQBroker, work: Work

@@ -10,8 +10,9 @@ from typing import Any
 
 class Guarded:
     """A function that may raise StopIteration, as `next()` does of what is empty. Before Python
-    3.11.8 and 3.12.2 a future that gets one never ends, and with it the task's place. As in a
-    generator, it is a RuntimeError here. A class, so that a pool of processes can pickle it.
+    3.11.8 and 3.12.2 a future that gets one never ends, and with it the task's place. A
+    GeneratorExit ends taskiq's callback without a result. Both are a RuntimeError here. A class, so
+    that a pool of processes can pickle it.
     """
 
     def __init__(self, function: Callable[..., Any]):
@@ -21,8 +22,8 @@ class Guarded:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._function(*args, **kwargs)
-        except StopIteration as error:
-            raise RuntimeError("the task raised StopIteration") from error
+        except (StopIteration, GeneratorExit) as error:
+            raise RuntimeError(f"the task raised {type(error).__name__}") from error
 
 
 def guarded(function: Callable[..., Any]) -> Callable[..., Any]:
