@@ -267,11 +267,13 @@ pub fn marks(info: &Info, health: &Health, rates: Option<Rates>) -> Markup {
     let is_limited = (info.is_limited() || info.limits_groups())
         && !causes.iter().any(|cause| (Cause::Concurrency..=Cause::Groups).contains(cause));
     html! {
-        @for cause in &causes { (mark(*cause, info, health)) }
+        // Without a place to break a line, several are wider than a narrow window.
+        @for cause in &causes { (mark(*cause, info, health)) wbr; }
         @if info.counts.dead > 0 {
             span.mark.has-dead title={ (words::jobs_in(JobState::Dead, info.counts.dead)) ": their reasons are on the queue's page" } {
                 (words::short(info.counts.dead)) " dead"
             }
+            wbr;
         }
         @if is_limited {
             span.mark.limited title="It has CONCURRENCY or RATE, or its groups have: just now that holds nothing back" { "limited" }
