@@ -3,7 +3,9 @@ id, a text in any state, and what a chain of held jobs waits for in the end.
 """
 
 import html
+import os
 import re
+import signal
 import time
 from collections.abc import Callable
 
@@ -12,7 +14,7 @@ import redis
 
 from board import Board
 from browser import Browser
-from harness.server import eventually
+from harness.server import Server, eventually
 from plain import pages, rows
 from samples import HOUR, every_state, kill_some, pipe
 from slow import Slow
@@ -102,6 +104,39 @@ def test_a_job_is_found_by_its_id_in_all_queues(
     assert "Type the whole id" in board.get("/find").text
 
 
+def test_what_was_not_asked_for_an_id_is_said(
+    server: Server, boards: Callable[..., Board], r: redis.Redis
+):
+    """A job that isn't found may be in a queue that tells nothing, or that isn't known."""
+    pipe(r, *[("DQ.ADD", f"queue-{n}", f"inv-{n}", "x") for n in range(4)])
+    few = boards("--max-queues", "1")
+    eventually(lambda: "3 queues are only counted" in text_of(few.get("/").text), 10)
+    told = [text_of(few.get("/find", id=f"inv-{n}").text) for n in range(4)]
+    assert all("1 queue searched: " in page for page in told)
+    assert all("3 queues aren't among these: see --max-queues." in page for page in told)
+    assert sum("It may be in another one." in page for page in told) == 3
+    assert not [page for page in told if "No queue has" in page]
+    for path in ("/working", "/schedules"):
+        assert "3 queues aren't among these" in text_of(few.get(path).text), path
+
+    r.execute_command("ACL", "SETUSER", "blind", "on", ">x", "~*", "+@all", "-dq.get")
+    blind = boards(redis=f"redis://blind:x@127.0.0.1:{server.port}")
+    eventually(lambda: ">queue-3</a>" in blind.get("/").text, 10)
+    page = blind.get("/find", id="inv-1")
+    assert page.status == 502
+    assert "0 queues searched: 0 found. 4 queues told nothing: NOPERM" in text_of(page.text)
+
+    board = boards()
+    eventually(lambda: ">queue-3</a>" in board.get("/").text, 10)
+    os.kill(server.pid, signal.SIGSTOP)
+    try:
+        page = board.get("/find", id="inv-1")
+        assert page.status == 504 and "4 queues told nothing" in text_of(page.text)
+        assert "It may be in another one." in page.text
+    finally:
+        os.kill(server.pid, signal.SIGCONT)
+
+
 def test_a_text_is_found_in_all_states(board: Board, browser: Browser, r: redis.Redis):
     every_state(r)
     pipe(r, *[("DQ.ADD", "mail", f"needle-{n}", "x", "DELAY", HOUR) for n in range(2)])
@@ -153,3 +188,26 @@ def test_a_chain_that_is_wide_is_followed(board: Board, r: redis.Redis):
     kill_some(r, "flow", 1, "gone")
     told = text_of(board.get("/job", queue="flow", id="job-99").text)
     assert "In the end it waits for job-0, which is dead: gone. 99 held jobs wait for that" in told
+
+
+def test_a_dead_root_is_found_among_many(board: Board, r: redis.Redis):
+    """The server tells 20 edges of a job at a time."""
+    ids = [f"job-{n}" for n in range(50)]
+    pipe(r, *[("DQ.ADD", "flow", job_id, "x") for job_id in ids])
+    pipe(r, ("DQ.ADD", "flow", "last", "x", "AFTER", len(ids), *ids))
+    leases = {job[0]: job[2] for job in r.execute_command("DQ.POP", "flow", "COUNT", 50)}
+    r.execute_command("DQ.BURY", "flow", "job-45", leases[b"job-45"], "REASON", "gone")
+    told = text_of(board.get("/job", queue="flow", id="last").text)
+    assert "It waits for job-45, which is dead: gone. At least " in told
+
+
+def test_what_waits_for_a_job_is_said_before_it_is_deleted(
+    boards: Callable[..., Board], r: redis.Redis
+):
+    pipe(r, ("DQ.ADD", "flow", "pay", "x"))
+    pipe(r, *[("DQ.ADD", "flow", f"ship-{n}", "x", "AFTER", 1, "pay") for n in range(3)])
+    board = boards("--writable")
+    panel = text_of(board.get("/job", queue="flow", id="pay").text).split("Delete…")[1]
+    assert "The job is gone for good. 3 jobs wait for it. Without it they can't go on" in panel
+    panel = text_of(board.get("/job", queue="flow", id="ship-0").text).split("Delete…")[1]
+    assert "can't go on" not in panel

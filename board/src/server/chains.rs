@@ -13,7 +13,7 @@ use super::jobs::{Place, SEEK_WITHIN};
 use super::queue::State;
 use super::Result;
 
-/// How far a chain is followed.
+/// How often the server is asked to follow a chain: each time it tells some edges of one job.
 const STEPS: usize = 100;
 /// Held jobs that are asked what they wait for, to count those behind another.
 const HELD: usize = 500;
@@ -30,25 +30,25 @@ pub struct Root {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     pub jobs: u64,
-    /// Whether all held jobs of the queue were asked.
+    /// Whether all held jobs of the queue were asked, and told all of their edges.
     pub is_whole: bool,
 }
 
 impl Place<'_> {
     /// The dead job that a held one waits for in the end, or else the first that isn't held itself.
-    /// Of each job's edges the first part is looked at.
     pub async fn root(&self, id: &[u8]) -> Result<Option<Root>> {
         let mut seen: HashSet<Vec<u8>> = HashSet::from([id.to_vec()]);
-        let mut left = VecDeque::from([(id.to_vec(), 0)]);
+        let mut left = VecDeque::from([(id.to_vec(), 0, 0)]);
         let (mut other, began) = (None, Instant::now());
         for _ in 0..STEPS {
-            let Some((id, between)) = left.pop_front() else { break };
-            let deps = Deps::read(self.ask(Deps::command(self.queue, &id, 0)).await?)?;
+            let Some((id, between, from)) = left.pop_front() else { break };
+            let deps = Deps::read(self.ask(Deps::command(self.queue, &id, from)).await?)?;
+            left.extend(deps.next.map(|next| (id, between, next)));
             for dep in deps.found {
                 match State::named(dep.state.as_bytes()) {
                     Some(State::Dead) => return Ok(Some(Root { dep, between })),
                     Some(State::Held) if seen.insert(dep.id.clone()) => {
-                        left.push_back((dep.id, between + 1));
+                        left.push_back((dep.id, between + 1, 0));
                     }
                     Some(State::Held | State::Done) | None => {}
                     Some(State::Ready | State::Delayed | State::Reserved) => {
@@ -71,15 +71,18 @@ impl Place<'_> {
             commands.add_command(Deps::command(self.queue, &job.id, 0));
         });
         let mut waiting: HashMap<Vec<u8>, Vec<Vec<u8>>> = HashMap::new();
+        let mut is_whole = held.next.is_none();
         if !held.jobs.is_empty() {
             let (_, replies) = self.deployment.ask(self.node.clone(), &mut commands).await?;
             for (job, reply) in held.jobs.iter().zip(replies) {
-                for dep in Deps::read(outcome(Some(reply))?)?.found {
+                let deps = Deps::read(outcome(Some(reply))?)?;
+                is_whole &= deps.next.is_none();
+                for dep in deps.found {
                     waiting.entry(dep.id).or_default().push(job.id.clone());
                 }
             }
         }
-        Ok(Behind { jobs: reached(&waiting, id), is_whole: held.next.is_none() })
+        Ok(Behind { jobs: reached(&waiting, id), is_whole })
     }
 
     fn few(&self) -> usize {

@@ -269,20 +269,19 @@ impl Watch {
     pub async fn scheduled(&self, keys: &[Key]) -> Vec<(Key, Job)> {
         let mut jobs = Vec::with_capacity(keys.len());
         for (key, job) in self.asked(keys).await {
+            if let Err(Trouble::Unreachable { .. } | Trouble::Unanswered { .. }) = job {
+                continue;
+            }
+            let job = job.ok().flatten();
             self.survey.note(&key, job.as_ref());
             jobs.extend(job.filter(|job| job.schedule.is_some()).map(|job| (key, job)));
         }
         jobs
     }
 
-    /// Jobs of any queues, those that there are.
-    pub async fn jobs(&self, keys: &[Key]) -> Vec<(Key, Job)> {
-        let asked = self.asked(keys).await;
-        asked.into_iter().filter_map(|(key, job)| Some((key, job?))).collect()
-    }
-
-    /// Jobs of any queues, those of a server in one go. What a server doesn't tell is left out.
-    async fn asked(&self, keys: &[Key]) -> Vec<(Key, Option<Job>)> {
+    /// Jobs of any queues, those of a server in one go; `None` where there is none. Queues that are
+    /// gone are left out.
+    pub async fn asked(&self, keys: &[Key]) -> Vec<(Key, Result<Option<Job>>)> {
         let mut jobs = Vec::with_capacity(keys.len());
         let mut by_node: Vec<(Arc<Node>, Vec<Key>)> = Vec::new();
         for key in keys {
@@ -293,9 +292,12 @@ impl Watch {
             }
         }
         for (node, keys) in by_node {
-            let Ok(read) = get(&node, &keys).await else { continue };
-            let read = read.into_iter().map(|job| job.ok().flatten());
-            jobs.extend(keys.into_iter().zip(read));
+            match get(&node, &keys).await {
+                Ok(read) => jobs.extend(keys.into_iter().zip(read)),
+                Err(trouble) => {
+                    jobs.extend(keys.into_iter().map(|key| (key, Err(trouble.clone()))));
+                }
+            }
         }
         jobs
     }

@@ -1,5 +1,7 @@
-//! A job by its id, in all queues: each queue is asked for it, for half a second at a time.
+//! A job by its id, in all queues: each queue is asked for it, for half a second at a time. What can't be
+//! asked is said: a job that isn't found may be there.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use axum::extract::RawQuery;
@@ -12,7 +14,7 @@ use super::{fields, layout, list, words, App, Shared};
 use crate::bytes::{bytes_of, excerpt, link, Fields, Shown};
 use crate::server::job::Job;
 use crate::server::jobs::SEEK_WITHIN;
-use crate::server::Name;
+use crate::server::{Name, Trouble};
 use crate::watch::{now_ms, Key};
 
 /// Queues that are asked in one go: each may answer with a body.
@@ -26,6 +28,7 @@ struct View {
     behind: Option<Name>,
     looked: u64,
     found: u64,
+    missed: u64,
 }
 
 impl View {
@@ -36,6 +39,7 @@ impl View {
             behind: fields.bytes("behind").map(Name::from),
             looked: number("looked"),
             found: number("found"),
+            missed: number("missed"),
         }
     }
 
@@ -48,9 +52,13 @@ impl View {
 }
 
 /// What one page has found.
+#[derive(Default)]
 struct Portion {
     jobs: Vec<(Key, Job)>,
     looked: u64,
+    /// Queues among these that told nothing, and why.
+    missed: BTreeSet<Name>,
+    trouble: Option<Trouble>,
     /// The last queue that was asked; `None` at the end.
     behind: Option<Name>,
 }
@@ -61,6 +69,10 @@ pub fn find_link(id: &[u8]) -> String {
 
 pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
     let view = View::of(&fields(query));
+    let portion = match view.typed.is_empty() {
+        true => Portion::default(),
+        false => look(&app, &view).await,
+    };
     let main = html! {
         nav.path aria-label="Path" { a rel="up" href="./" { "queues" } }
         div.head {
@@ -72,14 +84,17 @@ pub async fn serve(Extension(app): Shared, query: RawQuery) -> Response {
         }
         @if view.typed.is_empty() {
             p.empty { "Type the whole id of a job: it is looked for in each queue. A part of an id, or a text, is found on the page of a queue." }
-        } @else { (show(&app, &view, &look(&app, &view).await)) }
+        } @else { (show(&app, &view, &portion)) }
     };
-    layout::answer(&*app, &Page::still("Find a job".into(), main), None)
+    let is_blind = portion.jobs.is_empty() && portion.missed.len() as u64 == portion.looked;
+    let status = portion.trouble.as_ref().filter(|_| is_blind).map(layout::status_of_trouble);
+    let page = Page::still("Find a job".into(), main);
+    layout::answer(&*app, &Page { status: status.unwrap_or(page.status), ..page }, None)
 }
 
 async fn look(app: &App, view: &View) -> Portion {
     let ids = view.ids();
-    let mut portion = Portion { jobs: Vec::new(), looked: 0, behind: view.behind.clone() };
+    let mut portion = Portion { behind: view.behind.clone(), ..Portion::default() };
     let began = Instant::now();
     loop {
         let names: Vec<Name> = {
@@ -89,7 +104,18 @@ async fn look(app: &App, view: &View) -> Portion {
         };
         let keys: Vec<Key> =
             names.iter().flat_map(|name| ids.iter().map(|id| (name.clone(), id.clone()))).collect();
-        portion.jobs.extend(app.watch.jobs(&keys).await);
+        for (key, job) in app.watch.asked(&keys).await {
+            match job {
+                Ok(Some(job)) => portion.jobs.push((key, job)),
+                // What was a queue is one no more.
+                Ok(None) => {}
+                Err(trouble) if trouble.is("WRONGTYPE") => {}
+                Err(trouble) => {
+                    portion.missed.insert(key.0);
+                    portion.trouble = Some(trouble);
+                }
+            }
+        }
         portion.looked += names.len() as u64;
         let is_end = names.len() < AT_ONCE;
         portion.behind = names.last().cloned().filter(|_| !is_end);
@@ -101,25 +127,37 @@ async fn look(app: &App, view: &View) -> Portion {
 
 fn show(app: &App, view: &View, portion: &Portion) -> Markup {
     let (looked, found) = (view.looked + portion.looked, view.found + portion.jobs.len() as u64);
-    let queues = app.watch.known().sums.queues as u64;
-    let denied = app.watch.known().sums.denied as u64;
+    let missed = view.missed + portion.missed.len() as u64;
+    let known = app.watch.known();
+    let queues = known.sums.queues as u64;
+    let is_all = missed == 0 && known.left_out() == 0 && known.has_passed;
     html! {
         p #progress.note role="status" {
             @if portion.behind.is_some() {
                 (words::number(looked)) " of " (words::many(queues.max(looked), "queue")) " searched: " (words::number(found)) " found so far."
             } @else {
-                "All " (words::many(looked, "queue")) " searched: " (words::number(found)) " found."
+                @if is_all { "All " }
+                (words::many(looked.saturating_sub(missed), "queue")) " searched: " (words::number(found)) " found."
             }
-            @if denied > 0 { " dq-board's user may not look into " (words::many(denied, "queue")) "." }
+            @if missed > 0 {
+                " " (words::many(missed, "queue")) " told nothing"
+                @if let Some(trouble) = &portion.trouble { ": " span.reason { (trouble) } } "."
+            }
+            (layout::left_out(&known))
+            @if !known.has_passed { " Queues are still being looked for." }
         }
         (table(portion))
         @if found == 0 && portion.behind.is_none() {
-            p.empty { "No queue has a job with the id " code { (excerpt(&view.typed, 200)) } ". A job that was finished or deleted is gone." }
+            p.empty {
+                @if is_all { "No queue has" } @else { "No queue that was searched has" }
+                " a job with the id " code { (excerpt(&view.typed, 200)) }
+                @if is_all { ". A job that was finished or deleted is gone." } @else { ". It may be in another one." }
+            }
         }
         @if let Some(behind) = &portion.behind {
-            @let (looked, found) = (looked.to_string(), found.to_string());
+            @let (looked, found, missed) = (looked.to_string(), found.to_string(), missed.to_string());
             nav.pager aria-label="Pages" {
-                a #go-on data-goes-on href=(link("find", &[("id", &view.typed), ("behind", behind), ("looked", looked.as_bytes()), ("found", found.as_bytes())])) { "look on →" }
+                a #go-on data-goes-on href=(link("find", &[("id", &view.typed), ("behind", behind), ("looked", looked.as_bytes()), ("found", found.as_bytes()), ("missed", missed.as_bytes())])) { "look on →" }
             }
         }
     }

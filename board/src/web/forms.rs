@@ -8,7 +8,7 @@ use ring::hmac;
 use subtle::ConstantTimeEq;
 
 use super::actions::Ending;
-use super::{glossary, layout, App, Reader};
+use super::{deps, glossary, layout, App, Reader};
 use crate::args::Verb;
 use crate::bytes::{excerpt, link, Hex};
 use crate::server::groups::Group;
@@ -333,7 +333,8 @@ pub fn of_job(app: &App, queue: &[u8], job: &Job) -> Markup {
             details #del name="panel" { summary { "Delete…" }
                 form.panel action="act" method="post" {
                     (hidden(app, Verb::Del, queue, id))
-                    span { "The job is gone for good." }
+                    span { "The job is gone for good."
+                        @if job.edges.before > 0 { " " (deps::behind(job)) " Without it they can't go on: they are dead, or due, as their ONDEAD says." } }
                     button.danger { "Delete" }
                 }
             }

@@ -9,7 +9,7 @@ use super::{switch, words, App, Visit};
 use crate::bytes::{self, link};
 use crate::server::queue::State as JobState;
 use crate::server::{Result, Trouble};
-use crate::watch::now_ms;
+use crate::watch::{now_ms, Known};
 
 /// Clocks of servers and ours differ by a little anyway.
 const CLOCKS_DIFFER_MS: u64 = 5_000;
@@ -107,8 +107,8 @@ pub fn status_of_trouble(trouble: &Trouble) -> StatusCode {
     match trouble {
         Trouble::NoSuch(_) => StatusCode::NOT_FOUND,
         Trouble::Unreachable { .. } | Trouble::Unanswered { .. } => StatusCode::GATEWAY_TIMEOUT,
-        // What was asked can't be meant.
-        trouble if trouble.is("ERR") => StatusCode::BAD_REQUEST,
+        // What was asked can't be meant; but that a server lacks DQ's commands is no reader's fault.
+        trouble if trouble.is("ERR") && !trouble.is_unknown_command() => StatusCode::BAD_REQUEST,
         Trouble::Refused(_) | Trouble::NoModule { .. } | Trouble::Strange(_) => {
             StatusCode::BAD_GATEWAY
         }
@@ -207,6 +207,14 @@ pub fn trouble(trouble: &Trouble) -> Markup {
         (trouble)
         @if trouble.is("LOADING") { ". The server loads its data: it hands out nothing until that is done." }
         @if trouble.is("NOPERM") { ". dq-board's user lacks a right on the server." }
+    } }
+}
+
+/// Queues of which a page about all of them knows nothing, as a sentence; nothing where there are none.
+pub fn left_out(known: &Known) -> Markup {
+    let many = known.left_out();
+    html! { @if many > 0 {
+        " " (words::many(many, "queue")) @if many == 1 { " isn't" } @else { " aren't" } " among these: see --max-queues."
     } }
 }
 

@@ -224,7 +224,7 @@ fn progress(app: &App) -> Markup {
         } @else if !known.has_passed {
             "Looking for queues…"
         } @else if progress.has_passed && (progress.is_resting || found >= there) {
-            "All queues have been gone through: " (words::number(found)) @if found == 1 { " schedule." } @else { " schedules." }
+            @if known.left_out() == 0 { "All queues have been gone through: " } @else { (words::many(queues as u64, "queue")) " gone through: " } (words::number(found)) @if found == 1 { " schedule." } @else { " schedules." }
         } @else {
             (words::number(found)) " of about " (words::number(there.max(found))) " found so far, "
             (words::number(progress.looked)) @if progress.looked == 1 { " job looked at" } @else { " jobs looked at" }
@@ -234,6 +234,7 @@ fn progress(app: &App) -> Markup {
         @if read < queues {
             " " (words::number(read as u64)) " of " (words::many(queues as u64, "queue")) " read so far."
         }
+        (layout::left_out(&known))
     } }
 }
 

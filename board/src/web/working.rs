@@ -92,12 +92,15 @@ async fn read(app: &App, queue: &Queue) -> Result<Vec<Job>, Trouble> {
 }
 
 fn summary(app: &App, queues: usize) -> Markup {
-    let reserved = app.watch.known().sums.counts.reserved;
+    let known = app.watch.known();
+    let reserved = known.sums.counts.reserved;
     html! {
         p.note #summary {
             (words::are(reserved)) " reserved, in " (words::many(queues as u64, "queue"))
             ". Those are first whose lease began first, or was extended longest ago. A worker tells the \
             server no name: a lease is a number."
+            @if !known.has_passed || known.sums.read < known.sums.queues { " Not all queues have been read so far." }
+            (layout::left_out(&known))
         }
     }
 }
