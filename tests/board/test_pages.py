@@ -140,6 +140,8 @@ def test_pages_of_missing_queues_and_jobs_say_so(board: Board, r: redis.Redis):
     assert board.get("/queue", name="none").status == 404
     assert board.get("/job", queue="none", id="none").status == 404
     assert board.get("/body", queue="none", id="none").status == 404
+    assert board.get("/figures", name="none").status == 404
+    assert board.get("/jobs.ndjson", queue="none").status == 404
     assert board.get("/nothing").status == 404
     assert "WRONGTYPE" in board.get("/queue", name="text").text
     for bad in (

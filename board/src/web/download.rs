@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::choice::Choice;
 use super::selection::Tick;
-use super::{fields, job, selection, App, Shared};
+use super::{fields, job, layout, selection, App, Shared};
 use crate::bytes::Fields;
 use crate::server::job::Job;
 use crate::server::jobs::reach;
@@ -69,7 +69,9 @@ async fn serve(app: Arc<App>, fields: Fields, which: Which) -> Response {
     };
     match body(app, queue, rest, permit).await {
         Ok(body) => (headers, body).into_response(),
-        Err(trouble) => (StatusCode::BAD_GATEWAY, format!("{trouble}\n")).into_response(),
+        Err(trouble) => {
+            (layout::status_of_trouble(&trouble), format!("{trouble}\n")).into_response()
+        }
     }
 }
 

@@ -15,7 +15,7 @@ mod scale;
 use std::sync::Arc;
 
 use axum::extract::RawQuery;
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::Extension;
 use maud::{html, Markup};
@@ -168,6 +168,10 @@ async fn render(app: Arc<App>, queue: Option<Name>, asked: Asked) -> Page {
         Some(queue) => app.watch.read_one(queue).await.map(|read| read.is_some()),
         None => Ok(true),
     };
+    let status = match &read {
+        Ok(false) => StatusCode::NOT_FOUND,
+        read => layout::status_of(read),
+    };
     let figures = match read {
         Ok(true) => figures(&app, queue.as_deref(), asked.span).await,
         Ok(false) => Err("There is no such queue.".into()),
@@ -190,7 +194,7 @@ async fn render(app: Arc<App>, queue: Option<Name>, asked: Asked) -> Page {
             Err(why) => p.empty { (why) },
         }
     };
-    Page::still(name, main)
+    Page { status, ..Page::still(name, main) }
 }
 
 /// The latest first, without times in which dq-board didn't look.
