@@ -72,6 +72,18 @@ def test_a_result_that_is_too_large_is_a_failure(one: Worker, tasks: ModuleType)
     assert tasks.add.delay(1, 2).get(timeout=TIMEOUT_S) == 3
 
 
+@pytest.mark.parametrize("pool", ["threads", "solo"])
+def test_an_exception_that_is_too_large_is_a_failure_in_each_pool(
+    pool: str, worker: Start, results_url: str, tasks: ModuleType
+) -> None:
+    """Here the worker's process has no parent that stores a failure in its place."""
+    worker("--without-mingle", "--without-gossip", "-P", pool, RESULT_URL=results_url)
+    result = tasks.fail_long.delay(2 * MIB)
+    assert "too large" in str(failure(result))
+    assert result.state == "FAILURE"
+    assert tasks.add.delay(1, 2).get(timeout=TIMEOUT_S) == 3
+
+
 @pytest.mark.parametrize("part", ["give", "give_unseen", "fail_long"])
 def test_a_chord_with_a_part_that_is_too_large_fails(
     part: str, one: Worker, tasks: ModuleType, records: redis.Redis, queue: redis.Redis

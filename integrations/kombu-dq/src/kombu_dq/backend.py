@@ -15,7 +15,7 @@ from celery import states
 from celery.backends import redis as redis_backend
 from celery.backends.asynchronous import BaseResultConsumer
 from celery.backends.base import Backend
-from celery.exceptions import TimeoutError
+from celery.exceptions import BackendStoreError, TimeoutError
 from kombu.utils.encoding import bytes_to_str
 from redis.exceptions import ResponseError
 
@@ -224,8 +224,12 @@ class DQBackend(redis_backend.RedisBackend):
         words = (traceback, request)
         try:
             return super().store_result(task_id, result, state, *words, **kwargs)
-        except ResultTooLarge as error:
-            if not isinstance(result, BaseException):
+        except BackendStoreError as error:
+            # Celery makes another error of ours.
+            of_size = isinstance(error, ResultTooLarge) or isinstance(
+                error.__cause__, ResultTooLarge
+            )
+            if not (of_size and isinstance(result, BaseException)):
                 raise
             shorter = shortened(result, error)
             return super().store_result(task_id, shorter, state, None, request, **kwargs)

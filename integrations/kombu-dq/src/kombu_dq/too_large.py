@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from celery.exceptions import BackendStoreError
+from celery.exceptions import BackendStoreError, ChordError
 from kombu.exceptions import EncodeError
 
 
@@ -12,6 +12,7 @@ class ResultTooLarge(BackendStoreError, EncodeError):
     """
 
 
-def shortened(error: BaseException, refusal: Exception) -> ResultTooLarge:
-    """What is kept of an exception that is too large."""
-    return ResultTooLarge(f"{type(error).__name__}, of which the message is too large: {refusal}")
+def shortened(error: BaseException, refusal: Exception) -> Exception:
+    """What is kept of an exception that is too large. That of a chord stays one."""
+    kind = ChordError if isinstance(error, ChordError) else ResultTooLarge
+    return kind(f"{type(error).__name__}, of which the message is too large: {refusal}")
