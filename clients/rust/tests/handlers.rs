@@ -223,11 +223,12 @@ async fn ids_and_names_are_bytes() {
     queue.add("text", Raw(b"\xff\xfe")).keep(HOUR).attempts(1).await.unwrap();
     let handler = |job: RunningJob| async move {
         job.body::<Option<i64>>()?;
-        tokio::time::sleep(Duration::from_millis(700)).await;
+        // Longer than a lease, which a busy machine renews in time.
+        tokio::time::sleep(Duration::from_secs(3)).await;
         Ok::<(), Failure>(())
     };
     let worker = Worker::new(place.client.clone(), handler).queue(&queue);
-    let working = work(worker.ttr(Duration::from_millis(300)));
+    let working = work(worker.ttr(Duration::from_secs(2)));
     let is_done = || async { queue.result(&id).await.unwrap().unwrap().is_done() };
     eventually(is_done).await;
     assert_eq!(queue.get(&id).await.unwrap().unwrap().attempt, 1);

@@ -66,7 +66,8 @@ def test_the_table_of_roles_has_every_command() -> None:
 @pytest.mark.parametrize("role", ROLES)
 def test_an_acl_role_may_do_what_the_table_says_and_nothing_else(users: Session, role: str) -> None:
     assert allowed(users, role, EXAMPLES) == stated()[role]
-    elsewhere = {name: line.replace("mail:", "other:") for name, line in EXAMPLES.items()}
+    with_a_key = {name: line for name, line in EXAMPLES.items() if "mail:" in line}
+    elsewhere = {name: line.replace("mail:", "other:") for name, line in with_a_key.items()}
     assert allowed(users, role, elsewhere) == set()
     general = {
         line: line for line in ("FLUSHALL", "CONFIG GET *", "DEL mail:a", "SET mail:a x", "KEYS *")
