@@ -138,8 +138,8 @@ pub struct Configs {
     pub pairs: &'static [&'static PairConfig],
 }
 
-/// Registers all configs, with the load arguments (`name value …`) as their defaults. False, with a
-/// word in the log, when an argument isn't one of them.
+/// Registers all configs, with the load arguments (`name value …`, a pair as one or two) as their
+/// defaults. False, with a word in the log, when an argument isn't one of them.
 pub(super) fn register(ctx: &Context, configs: &Configs, args: &[RedisString]) -> bool {
     let defaults = match parse(configs, args) {
         Ok(values) => values,
@@ -186,7 +186,7 @@ fn parse(
         if number.is_none() && pair.is_none() {
             return Err(format!("unknown argument '{name}'"));
         }
-        let text = args.next().ok_or_else(|| format!("argument '{name}' needs a value"))?;
+        let mut text = args.next().ok_or_else(|| format!("argument '{name}' needs a value"))?;
         if let Some(config) = number {
             let value = text.parse().ok().filter(|value| (config.min..=config.max).contains(value));
             if value.is_none() {
@@ -198,6 +198,11 @@ fn parse(
             values.insert(config.name, text.clone());
         }
         if let Some(config) = pair {
+            // CONFIG REWRITE writes load arguments without their quotes.
+            let has_one = text.split_ascii_whitespace().count() == 1;
+            if let Some(second) = has_one.then(|| args.next()).flatten() {
+                text = format!("{text} {second}");
+            }
             if config.parse(&text).is_none() {
                 return Err(format!("'{name}' {}, not '{text}'", config.expected()));
             }

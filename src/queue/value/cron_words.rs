@@ -37,39 +37,75 @@ const NAMED_NUMBERS: [(&str, &str); 19] = [
     ("SAT", "6"),
 ];
 
+/// The place of the days of the week among six fields.
+const WEEKDAYS: usize = 5;
+const DAYS_OF_WEEK: u32 = 7;
+/// No field has a greater number.
+const NUMBER_MAX: u32 = 59;
+
 /// White space, letter case, names of expressions, months and days, leading zeroes, the order of a
-/// list, `?` for `*` and seconds of 0 make no difference.
+/// list, `1-3` for `1,2,3`, 7 for Sunday, `5#L` for `5L`, `?` for `*` and seconds of 0 make no
+/// difference. A `*` does: it says more than its numbers.
 pub(super) fn is_same_expression(one: &str, other: &str) -> bool {
     one == other || fields(one) == fields(other)
 }
 
-fn fields(expression: &str) -> Vec<BTreeSet<String>> {
+#[derive(Default, PartialEq, Eq)]
+struct Field {
+    has_plus: bool,
+    /// A bit for each number.
+    numbers: u64,
+    /// Other items, and numbers with what is behind them, as `1#L`.
+    others: BTreeSet<String>,
+}
+
+fn fields(expression: &str) -> Vec<Field> {
     let named =
         CRON_NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(expression.trim_ascii()));
     let words = named.map_or(expression, |(_, fields)| fields);
-    let mut fields: Vec<_> = words.split_ascii_whitespace().map(items).collect();
-    if fields.len() == 5 {
-        fields.insert(0, items("0"));
+    let mut words: Vec<&str> = words.split_ascii_whitespace().collect();
+    if words.len() == 5 {
+        words.insert(0, "0");
     }
-    if let Some(weekdays) = fields.get_mut(5) {
-        // Sunday is both.
-        if weekdays.remove("7") {
-            weekdays.insert("0".to_string());
+    let fields = words.iter().enumerate();
+    fields.map(|(place, word)| Field::of(word, place == WEEKDAYS)).collect()
+}
+
+impl Field {
+    fn of(word: &str, of_week: bool) -> Field {
+        let list = word.strip_prefix('+').filter(|_| of_week);
+        let mut field = Field { has_plus: list.is_some(), ..Field::default() };
+        for item in list.unwrap_or(word).split(',') {
+            field.add(numbered(item), of_week);
+        }
+        if field.others.contains("*") {
+            // A list with a `*` is that `*`.
+            field.numbers = 0;
+            field.others.retain(|item| item == "*");
+        }
+        field
+    }
+
+    fn add(&mut self, item: String, of_week: bool) {
+        let last = || item.strip_suffix('L').zip(Some("L"));
+        let of_month = item.split_once('#').or_else(last).filter(|_| of_week);
+        let (days, week) = of_month.map_or((&*item, None), |(days, week)| (days, Some(week)));
+        let Some(numbers) = range(days) else {
+            self.others.insert(item);
+            return;
+        };
+        for number in numbers {
+            let number = if of_week { number % DAYS_OF_WEEK } else { number };
+            match week {
+                Some(week) => drop(self.others.insert(format!("{number}#{week}"))),
+                None => self.numbers |= 1 << number,
+            }
         }
     }
-    fields
 }
 
-/// The items of a list, or its `*`.
-fn items(field: &str) -> BTreeSet<String> {
-    let items: BTreeSet<String> = field.split(',').map(item).collect();
-    if items.contains("*") {
-        return BTreeSet::from(["*".to_string()]);
-    }
-    items
-}
-
-fn item(item: &str) -> String {
+/// An item in capital letters, with numbers for names and without leading zeroes.
+fn numbered(item: &str) -> String {
     let mut item = item.to_ascii_uppercase().replace('?', "*").replace("-SUN", "-7");
     for (name, number) in NAMED_NUMBERS {
         item = item.replace(name, number);
@@ -84,6 +120,20 @@ fn item(item: &str) -> String {
         read.push_str(rest);
     }
     read
+}
+
+/// `3`, `1-5` or `1-5/2`; `None` also if it ends before it begins.
+fn range(item: &str) -> Option<impl Iterator<Item = u32>> {
+    let number = |word: &str| word.parse().ok().filter(|number| *number <= NUMBER_MAX);
+    let (ends, step) = item.split_once('/').unwrap_or((item, "1"));
+    let (first, last) = match ends.split_once('-') {
+        Some(ends) => ends,
+        None if ends == item => (ends, ends),
+        None => return None,
+    };
+    let step = usize::try_from(number(step)?).ok().filter(|step| *step > 0)?;
+    let numbers = number(first)?..=number(last)?;
+    (!numbers.is_empty()).then(|| numbers.step_by(step))
 }
 
 #[cfg(test)]
@@ -106,6 +156,16 @@ mod tests {
             ("0 0 15w * ?", "0 0 15W * *"),
             ("1,2 0 * * *", "2,1,1 0 * * *"),
             ("*,0 0 * * *", "* 0 * * *"),
+            ("0 0 * * 1-5", "0 0 * * FRI,1,2,3,4"),
+            ("8-18/5 0 * * *", "8,13,18 0 * * *"),
+            ("0 0 * * 6-7", "0 0 * * 0,6"),
+            ("0 0 * * 0-6", "0 0 * * MON-SUN"),
+            ("0 0 * * 7#1", "0 0 * * sun#1"),
+            ("0 0 * * 7L", "0 0 * * SUNL"),
+            ("0 0 * * 5#L", "0 0 * * 5L"),
+            ("0 0 * * 1-2#1", "0 0 * * 2#1,1#1"),
+            ("0 0 1 * +1,7", "0 0 1 * +0,1"),
+            ("0 0 1 * +?", "0 0 1 * +*"),
         ] {
             assert!(is_same_expression(one, other), "{one:?} and {other:?}");
         }
@@ -125,6 +185,16 @@ mod tests {
             ("@daily", "@daily 1"),
             ("", "0 0 * * *"),
             ("é", "è"),
+            ("*/15 2 * * *", "0,15,30,45 2 * * *"),
+            ("0 0 1 * *", "0 0 1 * 0-6"),
+            ("0 0 1 * 1", "0 0 1 * +1"),
+            ("0 0 * * 1-5#1", "0 0 * * 1-5#2"),
+            ("0 0 * * 1-5#1", "0 0 * * 1-5"),
+            ("0 0 L * *", "0 0 LW * *"),
+            ("0 0 15 * *", "0 0 15W * *"),
+            ("5-1 0 * * *", "5-2 0 * * *"),
+            ("1-99999999999 0 * * *", "1 0 * * *"),
+            ("1-5/0 0 * * *", "1-5 0 * * *"),
         ] {
             assert!(!is_same_expression(one, other), "{one:?} and {other:?}");
         }

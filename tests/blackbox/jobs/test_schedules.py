@@ -256,8 +256,8 @@ def test_instances_that_race_make_one_schedule_and_lose_none(server: Server) -> 
 
 @pytest.mark.parametrize(
     "same",
-    ["  0 0  1 1\t*\r\n", "0 0 1 jan *", "@YEARLY", "00 0 01 1 ?", "0 0 0 1 1 *"],
-    ids=["white space", "names", "short form", "zeroes", "seconds"],
+    ["  0 0  1 1\t*\r\n", "0 0 1 jan *", "@YEARLY", "00 0 01 1 ?", "0 0 0 1 1 *", "0-0 0 1-1 1 *"],
+    ids=["white space", "names", "short form", "zeroes", "seconds", "ranges"],
 )
 def test_a_cron_in_other_words_is_the_same_schedule(r: redis.Redis, same: str) -> None:
     """The run that was due was lost: the next one was a year later."""

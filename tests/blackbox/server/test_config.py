@@ -177,6 +177,19 @@ def test_a_rewritten_config_file_keeps_the_settings(fresh_server: StartServer) -
         server.session().check("> CONFIG REWRITE\nOK")
 
 
+@pytest.mark.parametrize("pair", ['"1000 600000"', "1000 600000"], ids=["quoted", "plain"])
+def test_a_pair_among_load_arguments_outlives_a_rewritten_config_file(
+    fresh_server: StartServer, pair: str
+) -> None:
+    """The server writes load arguments without quotes, and didn't start again."""
+    server = fresh_server(module_args=f"default-backoff {pair} default-ttr 7")
+    kept = DEFAULTS | {"dq.default-backoff": "1000 600000", "dq.default-ttr": "7"}
+    assert settings(server) == kept
+    server.session().check("> CONFIG REWRITE\nOK")
+    server.restart()
+    assert settings(server) == kept
+
+
 def range_error(name: str, value: str) -> str:
     least, most = RANGES[name.removeprefix("dq.")]
     return f"'{name}' must be an integer from {least} to {most}, not '{value}'"
@@ -195,6 +208,8 @@ BAD_ARGUMENTS = {
     "default-attempts -1": range_error("default-attempts", "-1"),
     "default-backoff 5": f"'default-backoff' {PAIR}, not '5'",
     'default-backoff "6 5"': f"'default-backoff' {PAIR}, not '6 5'",
+    "default-backoff 6 5": f"'default-backoff' {PAIR}, not '6 5'",
+    "default-backoff 5 default-ttr 7": f"'default-backoff' {PAIR}, not '5 default-ttr'",
     "tick-budget-us 99": range_error("tick-budget-us", "99"),
     "max-body-bytes 536870913": range_error("max-body-bytes", "536870913"),
 }
