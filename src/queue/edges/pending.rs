@@ -293,11 +293,12 @@ impl Edges {
         bundle.map_or((0, 0, false), |it| (it.len as usize, it.marked as usize, it.is_pending))
     }
 
-    /// When a job that others wait for dies, as far as that isn't known already.
+    /// When a job that others wait for dies, as far as that isn't known already: those with ONDEAD
+    /// RUN wait for it then.
     pub fn expect_death(&mut self, slot: Slot, death: Option<Time>) {
-        let hold = self.predecessors.get(&slot).and_then(|job| job.hold);
-        let is_known = hold.and_then(|key| self.lists.bundles.get(key));
-        let is_known = is_known.is_some_and(|bundle| bundle.is_of_dead);
+        let job = self.predecessors.get(&slot).copied().unwrap_or_default();
+        let hold = job.hold.and_then(|key| self.lists.bundles.get(key));
+        let is_known = job.run.is_none() && hold.is_some_and(|bundle| bundle.is_of_dead);
         self.set_death(slot, death.filter(|_| !is_known));
     }
 }

@@ -128,6 +128,11 @@ impl Edges {
         })
     }
 
+    /// Whether this job was the last one to get its edges.
+    pub fn is_last(&self, dependent: &Dependent) -> bool {
+        dependent.serial == self.last_serial
+    }
+
     /// How many jobs wait for this one.
     pub fn waiting_for(&self, slot: Slot) -> usize {
         let of = |key| self.lists.bundles.get(key).map_or(0, |bundle| bundle.len as usize);

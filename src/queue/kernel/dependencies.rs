@@ -105,9 +105,12 @@ impl Queue {
     /// The job has another state, or will die at another time. Called for each such change of a
     /// queue with edges. O(log n).
     pub(in crate::queue) fn note_life(&mut self, now: Time, slot: Slot) {
-        let is_any = self.edges.as_ref().is_some_and(|edges| edges.waiting_for(slot) > 0);
-        if !is_any {
+        let Some(edges) = &mut self.edges else {
             return;
+        };
+        if edges.waiting_for(slot) == 0 {
+            // It may still be about to be marked: that would say of it what isn't so any more.
+            return edges.forget_predecessor(slot);
         }
         let Some(job) = self.view(slot) else {
             return;

@@ -100,7 +100,10 @@ impl<'a> Expected<'a> {
     fn drop_edges_to(&mut self, queue: &'a Queue, id: Id<'a>) {
         let mut froms = self.incoming.remove(id.bytes()).unwrap_or_default();
         if !self.added.contains_key(id.bytes()) {
-            froms.extend(queue.open_edges_to(id).map(|from| from.bytes()));
+            // Those from the finished job are settled by then.
+            let finished = self.freed.or(self.kept);
+            let open = queue.open_edges_to(id).filter(|from| Some(*from) != finished);
+            froms.extend(open.map(|from| from.bytes()));
         }
         for from in froms {
             self.edges.entry(from).or_default().0 -= 1;

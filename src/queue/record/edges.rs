@@ -160,9 +160,10 @@ impl Queue {
     /// next record.
     fn edges_before(&self, slot: Slot, expected: &ExpectedEdges) -> Option<(usize, usize, bool)> {
         let known = || {
-            let dependent = self.edges.as_ref()?.dependent(slot)?;
-            // One without edges hasn't begun.
-            let has_begun = dependent.edges_len() > 0;
+            let edges = self.edges.as_ref()?;
+            let dependent = edges.dependent(slot)?;
+            // One without edges hasn't begun; behind one that came later, they would be out of order.
+            let has_begun = dependent.edges_len() > 0 && edges.is_last(dependent);
             has_begun
                 .then(|| (dependent.edges_len(), dependent.open() as usize, dependent.is_on_hold()))
         };

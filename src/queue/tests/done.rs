@@ -206,3 +206,28 @@ fn a_large_body_or_result_that_is_replaced_or_removed_is_freed_elsewhere() {
     assert!(is_large(&mut queue), "a result of a job that is removed");
     assert!(!queue.has_removed());
 }
+
+#[test]
+fn an_edge_from_the_finished_job_counts_no_more_when_its_dependent_is_replaced() {
+    let names: Vec<String> = (0..EDGES_MAX).map(|number| number.to_string()).collect();
+    let mut queue = Queue::new((1, 2));
+    add(&mut queue, 0, &plain("a"));
+    queue.apply(&told(0), &Pop::ONE);
+    let with = |edges| Some(Box::new(edges));
+    let after = || NewEdges { after: vec![id("a")], ..NewEdges::default() };
+    add(&mut queue, 0, &Add { edges: with(after()), ..plain("x") });
+    for name in &names {
+        let on_hold = NewEdges { is_on_hold: true, ..NewEdges::default() };
+        add(&mut queue, 0, &Add { edges: with(on_hold), ..plain(name) });
+    }
+    let before = names.iter().map(|name| id(name)).collect();
+    let adds = vec![
+        Add { if_taken: IfTaken::Replace, ..plain("x") },
+        Add { edges: with(NewEdges { before, ..NewEdges::default() }), ..plain("a") },
+        Add { edges: with(after()), ..plain("c") },
+    ];
+    let claim = Claim { id: id("a"), lease: None };
+    let outcome = queue.apply(&told(0), &Done { claim, result: None, keep: None, adds });
+    let fault = EdgeFault::TooManyDependents((*b"a").into());
+    assert_eq!(outcome, Followed::Refused(Added::Unconnected(Box::new(fault))));
+}

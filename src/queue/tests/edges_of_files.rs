@@ -39,6 +39,10 @@ fn records(all: &[Hostile]) -> Vec<EdgesRecord> {
     Vec::<EdgesRecord>::decode(&bytes).unwrap()
 }
 
+fn on_hold<'a>() -> NewEdges<'a> {
+    NewEdges { is_on_hold: true, ..NewEdges::default() }
+}
+
 /// With a held job `h`, and `ready`, `dead`, `mortal` (dead by time at 50), `kept` and `schedule`.
 fn queue() -> Queue {
     let mut queue = Queue::new((1, 2));
@@ -57,8 +61,7 @@ fn queue() -> Queue {
     add(&mut queue, 0, &Add { ttl: Some(span(50)), ..plain("mortal") });
     let schedule = rounds::schedule_of(&["every=10"], None);
     add(&mut queue, 0, &Add { schedule, ..plain("schedule") });
-    let on_hold = NewEdges { is_on_hold: true, ..NewEdges::default() };
-    add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold)), ..plain("h") });
+    add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold())), ..plain("h") });
     assert_eq!((queue.counts().dead, queue.counts().done, queue.counts().held), (1, 1, 1));
     queue
 }
@@ -260,6 +263,35 @@ fn edges_that_no_queue_writes_and_that_do_no_harm_are_taken() {
     assert_eq!(queue.held_behind_dead(), 1);
     delete(&mut queue, "mortal");
     assert_eq!((queue.counts().held, queue.held_behind_dead()), (0, 0));
+}
+
+#[test]
+fn further_edges_come_right_behind_the_first() {
+    // x is dead, and its edges are still to be marked: those that are come first.
+    let of_dead = of("h", vec![edge("dead", OPEN_OF_DEAD)]);
+    let mut queue = loaded_with(&[]).unwrap();
+    add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold())), ..plain("before") });
+    queue.load_pending(&pending(&[(3, "dead")])).unwrap();
+    let begun = Hostile { is_on_hold: true, ..of("before", vec![edge("x", DONE)]) };
+    queue.load_edges(&records(&[begun, of_dead])).unwrap();
+    let rest = Hostile { is_first: false, ..of("before", vec![edge("dead", OPEN)]) };
+    assert_eq!(queue.load_edges(&records(&[rest])), Err(RecordError::Impossible));
+}
+
+#[test]
+fn a_death_counts_for_those_that_wait_for_it_whatever_others_know_already() {
+    let known = of("h", vec![edge("mortal", OPEN_OF_DEAD)]);
+    let waits = Hostile { on_dead: 1, ..of("g", vec![edge("mortal", OPEN)]) };
+    for all in [[known.clone(), waits.clone()], [waits, known]] {
+        let mut queue = queue();
+        add(&mut queue, 0, &Add { edges: Some(Box::new(on_hold())), ..plain("g") });
+        queue.load_edges(&records(&all)).unwrap();
+        assert_eq!(queue.settles_at(), Some(at(50)));
+        let ids = queue.ids_of(&queue.to_settle(at(50), 9));
+        queue.apply(&told(50), &Settle { ids: ids.ids() });
+        assert_eq!(queue.counts().held, 1, "the other one");
+        queue.check_edges();
+    }
 }
 
 #[test]

@@ -263,3 +263,51 @@ proptest! {
         }
     }
 }
+
+/// Whatever becomes of a job whose edges are still to be marked, and of those that waited for it,
+/// the queue loads what it saves.
+#[test]
+fn a_mark_that_no_edge_needs_any_more_is_in_no_file() {
+    let ids = |name| Ids::from_slice(&[id(name)]);
+    let kick = |queue: &mut Queue| {
+        assert_eq!(queue.apply(&told(5), &KickJob { ids: ids("x") }), Affected(1));
+    };
+    let bury = |queue: &mut Queue| {
+        let bury = Bury { claim: claim("x"), reason: None };
+        assert_eq!(queue.apply(&told(5), &bury), Affected(1));
+    };
+    let replace = |queue: &mut Queue, schedule| {
+        let if_taken = IfTaken::Replace;
+        drop(queue.apply(&told(5), &Add { if_taken, schedule, ..plain("x") }));
+    };
+    let operations: [(&str, &dyn Fn(&mut Queue)); 4] = [
+        ("kicked", &kick),
+        ("replaced", &|queue| replace(queue, None)),
+        ("with a schedule", &|queue| replace(queue, rounds::schedule_of(&["every=10"], None))),
+        ("dead again", &|queue| {
+            kick(queue);
+            queue.apply(&told(5), &PopById { ids: &ids("x"), ttr: None, mode: Mode::Lease });
+            bury(queue);
+        }),
+    ];
+    for (name, operation) in operations {
+        let jobs = ["x prio=0", "y after=x", "a prio=0", "b after=a", "c after=a"];
+        let mut queue = queue(&jobs, SMALL);
+        for _ in 0..2 {
+            queue.apply(&told(0), &Pop::ONE);
+        }
+        finish(&mut queue, 5, &["a"]);
+        bury(&mut queue);
+        queue.apply(&told(5), &Remove { ids: ids("y"), counted_as: Removal::Deleted });
+        operation(&mut queue);
+        queue.check_edges();
+        assert!(queue.has_pending(), "{name}");
+        let mut loaded = script::loaded(&queue);
+        loaded.check_edges();
+        assert!(loaded.pending_records().eq(queue.pending_records()), "{name}");
+        for queue in [&mut queue, &mut loaded] {
+            carry_out(queue, 6);
+        }
+        assert_eq!(seen(&loaded), seen(&queue), "{name}");
+    }
+}
