@@ -87,6 +87,37 @@ def test_an_unfinished_form_is_not_waited_for(boards: Callable[..., Board]):
         assert half.recv(1_000).startswith(b"HTTP/1.1 4")
 
 
+def test_unfinished_large_forms_fill_no_memory(boards: Callable[..., Board], r: redis.Redis):
+    """Each connection may bring a form of 4 MiB, and keep its last byte."""
+    board = boards("--writable")
+    r.execute_command("DQ.ADD", "mail", "a", "x")
+    host, port = board.url.removeprefix("http://").split(":")
+    size = (4 << 20) - 100
+    head = f"POST /act HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {size}\r\n\r\n".encode()
+    chunked = (
+        b"POST /act HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3ffffe\r\n"
+    )
+    with contextlib.ExitStack() as stack:
+        for n in range(80):
+            half = stack.enter_context(socket.create_connection((host, int(port)), timeout=30))
+            half.setblocking(False)
+            left = memoryview((chunked if n % 2 else head) + b"x" * (size - 10))
+            until = time.monotonic() + 0.2
+            while left and time.monotonic() < until:
+                with contextlib.suppress(BlockingIOError):
+                    left = left[half.send(left) :]
+        assert resident_mb(board) < 150
+        # Small ones aren't held up by these.
+        add = {"verb": "add", "queue": "mail", "id": "b", "body": "x"}
+        page = board.get("/queue", name="mail")
+        assert page.status == 200, page.text
+        token = page.token()
+        assert board.post("/act", add | {"token": token}, within_s=2).status == 303
+    large = add | {"token": token, "id": "c", "body": "x" * 200_000}
+    assert board.post("/act", large).status == 303
+    assert r.execute_command("DQ.LEN", "mail") == 3
+
+
 def test_another_site_s_name_for_this_address_is_refused(boards: Callable[..., Board]):
     board = boards()
     assert board.get("/", {"Host": "evil.example"}).status == 421

@@ -78,8 +78,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{DefaultBodyLimit, RawQuery, Request};
-use axum::http::{header, HeaderMap, HeaderValue, StatusCode};
+use axum::extract::{DefaultBodyLimit, RawQuery, Request, State};
+use axum::http::{header, HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{get, post};
@@ -106,6 +106,12 @@ const STREAMS_MAX: usize = 100;
 
 /// The largest form: a body of a megabyte, each byte of which may take three.
 const FORM_MAX: usize = 4 << 20;
+
+/// Forms of more bytes than this are taken so many at a time: all connections could bring one, and
+/// keep it unfinished. Others wait so long.
+const FORM_SMALL: usize = 64 << 10;
+const LARGE_FORMS_MAX: usize = 16;
+const LARGE_FORM_WAITS: Duration = Duration::from_secs(10);
 
 /// Between two parts of a form.
 const FORM_PART_WITHIN: Duration = Duration::from_secs(10);
@@ -247,6 +253,7 @@ fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
     }
     router
         .fallback(|| async { (StatusCode::NOT_FOUND, "there is no such page\n") })
+        .layer(middleware::from_fn_with_state(Arc::new(Semaphore::new(LARGE_FORMS_MAX)), few_large))
         .layer(middleware::from_fn_with_state(board, guard::let_in))
         // That it lives is no secret: what asks that has no password.
         .route(HEALTH, get(|| async { "ok\n" }))
@@ -254,6 +261,22 @@ fn pages(board: Arc<Board>, metrics_only: bool) -> Router {
         .layer(TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, ANSWER_WITHIN))
         .layer(middleware::map_response(guard::seal))
         .layer(CatchPanicLayer::new())
+}
+
+/// Lets a form in that says it is small, and few others.
+async fn few_large(places: State<Arc<Semaphore>>, request: Request, next: Next) -> Response {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let is_in_chunks = request.headers().contains_key(header::TRANSFER_ENCODING);
+    let is_small = !is_in_chunks && length.is_some_and(|length| length <= FORM_SMALL);
+    if request.method() != Method::POST || is_small {
+        return next.run(request).await;
+    }
+    let Ok(Ok(_place)) = timeout(LARGE_FORM_WAITS, places.0.acquire_owned()).await else {
+        let why = "too many large forms at once: try again\n";
+        return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+    };
+    next.run(request).await
 }
 
 /// The pages of one server.
