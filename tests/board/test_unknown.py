@@ -81,6 +81,7 @@ def stall(
 ACTS = [
     ("pause", {}, True, "the queue is paused."),
     ("pause", {"resume": "1"}, True, "the queue isn't paused."),
+    ("pause", {"for": "1", "for-unit": "s"}, None, "isn't paused. The pause may be over."),
     ("pause", {"group": "ann"}, True, "the group “ann” is paused."),
     ("pause", {"resume": "job", "id": "held"}, True, "the job isn't on hold."),
     ("add", {"id": "new", "body": "x"}, True, "a job was added since. The job is ready now."),

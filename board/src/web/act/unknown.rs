@@ -113,6 +113,10 @@ impl Act<'_> {
             }
         };
         let is = if is_paused { "is" } else { "isn't" };
+        // One with an end may have come, and be over.
+        if !is_paused && is_resumed != "1" && !self.fields.text("for").is_empty() {
+            return Ok(Found::unknown(format!("{what} isn't paused. The pause may be over.")));
+        }
         Ok(Found::of(is_paused != (is_resumed == "1"), format!("{what} {is} paused.")))
     }
 
