@@ -153,9 +153,9 @@ def test_numbers_of_jobs_lead_to_the_jobs(board: Board, browser: Browser, r: red
     browser.sees("empty", "tbody")
     for state, many in [("dead", "3"), ("ready", "2")]:
         browser.open(board.url)
-        link = browser.one(f"tr[data-key=mail] td.is-{state} a")
         # What was read just now is taken as it is.
-        eventually(lambda: link.text == many)
+        browser.sees(many, f"tr[data-key=mail] td.is-{state} a")
+        link = browser.one(f"tr[data-key=mail] td.is-{state} a")
         line, color = (
             link.value_of_css_property(name) for name in ("text-decoration-line", "color")
         )
