@@ -99,9 +99,9 @@ impl<'a> Expected<'a> {
     /// have a dependent less.
     fn drop_edges_to(&mut self, queue: &'a Queue, id: Id<'a>) {
         let mut froms = self.incoming.remove(id.bytes()).unwrap_or_default();
-        if !self.added.contains_key(id.bytes()) {
+        let finished = self.freed.or(self.kept);
+        if !self.added.contains_key(id.bytes()) && Some(id) != finished {
             // Those from the finished job are settled by then.
-            let finished = self.freed.or(self.kept);
             let open = queue.open_edges_to(id).filter(|from| Some(*from) != finished);
             froms.extend(open.map(|from| from.bytes()));
         }
@@ -153,6 +153,10 @@ impl<'a> Done<'a> {
             incoming: BTreeMap::new(),
             jobs: queue.len() as u64 - u64::from(is_removed),
         };
+        // A held job that is finished waits for nothing any more.
+        for from in queue.open_edges_to(self.claim.id) {
+            expected.edges.entry(from.bytes()).or_default().0 -= 1;
+        }
         self.adds.iter().try_for_each(|add| add.check(queue, now, calendar, &mut expected))
     }
 }

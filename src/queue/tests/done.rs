@@ -231,3 +231,20 @@ fn an_edge_from_the_finished_job_counts_no_more_when_its_dependent_is_replaced()
     let fault = EdgeFault::TooManyDependents((*b"a").into());
     assert_eq!(outcome, Followed::Refused(Added::Unconnected(Box::new(fault))));
 }
+
+#[test]
+fn a_held_job_that_is_finished_waits_no_more_for_what_an_add_replaces() {
+    for keep in [None, Some(span(1_000))] {
+        let mut queue = Queue::new((1, 2));
+        add(&mut queue, 0, &plain("a"));
+        let after = NewEdges { after: vec![id("a")], ..NewEdges::default() };
+        add(&mut queue, 0, &Add { edges: Some(Box::new(after)), ..plain("held") });
+        let schedule = schedule_of(&["every=1000"], Some(Due::In(span(5))));
+        // A job with a schedule never ends, so none may wait for it.
+        let adds = vec![Add { schedule, if_taken: IfTaken::Replace, ..plain("a") }];
+        let claim = Claim { id: id("held"), lease: None };
+        let outcome = queue.apply(&told(0), &Done { claim, result: None, keep, adds });
+        assert!(matches!(outcome, Followed::Yes { .. }), "{outcome:?}");
+        assert!(queue.get(id("a")).unwrap().schedule.is_some());
+    }
+}
