@@ -280,7 +280,8 @@ fn a_mark_that_no_edge_needs_any_more_is_in_no_file() {
         let if_taken = IfTaken::Replace;
         drop(queue.apply(&told(5), &Add { if_taken, schedule, ..plain("x") }));
     };
-    let operations: [(&str, &dyn Fn(&mut Queue)); 4] = [
+    type Play<'p> = &'p dyn Fn(&mut Queue);
+    let operations: [(&str, Play); 4] = [
         ("kicked", &kick),
         ("replaced", &|queue| replace(queue, None)),
         ("with a schedule", &|queue| replace(queue, rounds::schedule_of(&["every=10"], None))),
