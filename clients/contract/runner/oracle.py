@@ -100,10 +100,10 @@ class Life:
         failed = sum(run.how == "raised" or job.is_refused for run in runs)
         lost = job.shown.get("timed-out", 0)
         explained = state == "dead" and lost > 0 and failed + lost >= job.attempts
-        if not explained or not self._lost_for_a_cause(runs, lost):
+        if not explained or not self._lost_for_a_cause(runs):
             yield f"{job.id} is {state} in place of {job.ends_as}: {job.shown}, {runs}"
 
-    def _lost_for_a_cause(self, runs: list[Run], lost: int) -> bool:
+    def _lost_for_a_cause(self, runs: list[Run]) -> bool:
         """Whether leases that ran out belong to runs that a fault cut off, or to deliveries that
         were lost with a connection.
         """
@@ -113,4 +113,4 @@ class Life:
             for run in cut_off
             if not any(fault.overlaps(run.begun, run.begun + self.ttr_s) for fault in self.faults)
         ]
-        return not without and lost > 0 and bool(self.faults)
+        return not without and bool(self.faults)
