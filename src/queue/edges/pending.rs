@@ -65,8 +65,12 @@ impl Edges {
         };
         let run = job.run.take();
         let hold = if which == Which::All { job.hold.take() } else { None };
-        if job.bundles().next().is_none() {
+        let is_known_on = job.bundles().next().is_some();
+        // A bundle may be kept without edges, for a mark that is pending.
+        if self.waiting_for(from) == 0 {
             self.set_death(from, None);
+        }
+        if !is_known_on {
             self.predecessors.remove(&from);
         }
         let ending = Arc::new(ending);

@@ -382,6 +382,25 @@ fn compare(edges: &Edges, slow: &Slow) {
     edges.check_lists();
 }
 
+fn play(changes: &[Change]) {
+    let (mut edges, mut slow) = (Edges::default(), Slow::default());
+    for change in changes {
+        make(&mut edges, &mut slow, change);
+        while let Some((slot, _)) = edges.next_released() {
+            let job = slow.job(slot).unwrap();
+            assert!(job.is_held && !job.is_on_hold && !job.edges.iter().any(waits));
+            job.is_held = false;
+        }
+        compare(&edges, &slow);
+    }
+    (0..JOBS).for_each(|slot| forget(&mut edges, &mut slow, slot));
+    steps(&mut edges, &mut slow, 1_000);
+    assert!(edges.is_empty());
+    assert_eq!((edges.bytes, edges.behind_dead, edges.deaths.len()), (0, 0, 0));
+    assert!(edges.predecessors.is_empty());
+    assert_eq!((edges.lists.bundles.len(), edges.lists.dependents.len()), (0, 0));
+}
+
 fn change() -> impl Strategy<Value = Change> {
     let slot = || 0..JOBS;
     let slots = || prop::collection::btree_set(slot(), 0..4);
@@ -408,21 +427,20 @@ proptest! {
 
     #[test]
     fn edges_are_what_a_slow_list_says(changes in prop::collection::vec(change(), 0..60)) {
-        let (mut edges, mut slow) = (Edges::default(), Slow::default());
-        for change in &changes {
-            make(&mut edges, &mut slow, change);
-            while let Some((slot, _)) = edges.next_released() {
-                let job = slow.job(slot).unwrap();
-                prop_assert!(job.is_held && !job.is_on_hold && !job.edges.iter().any(waits));
-                job.is_held = false;
-            }
-            compare(&edges, &slow);
-        }
-        (0..JOBS).for_each(|slot| forget(&mut edges, &mut slow, slot));
-        steps(&mut edges, &mut slow, 1_000);
-        prop_assert!(edges.is_empty());
-        prop_assert_eq!((edges.bytes, edges.behind_dead, edges.deaths.len()), (0, 0, 0));
-        prop_assert!(edges.predecessors.is_empty());
-        prop_assert_eq!((edges.lists.bundles.len(), edges.lists.dependents.len()), (0, 0));
+        play(&changes);
     }
+}
+
+#[test]
+fn a_death_is_forgotten_with_the_last_edge_while_a_mark_is_pending() {
+    let add = |slot, runs| Change::Add { slot, edges: [1].into(), runs, is_on_hold: false };
+    let death = Change::Note { from: 1, is_dead: true };
+    play(&[
+        add(5, false),
+        Change::Death { from: 1, at: Some(0) },
+        death.clone(),
+        add(0, true),
+        Change::DropOpen(5),
+        death,
+    ]);
 }
