@@ -22,7 +22,7 @@ pub struct Ceilings {
 
 impl Ceilings {
     pub fn of(server: &str, rows: &[Row]) -> Ceilings {
-        let of_module = rows.iter().filter(|row| row.is_of_module());
+        let of_module = rows.iter().filter(|row| row.has_ceiling());
         let reached = of_module.map(|row| (row.name.clone(), round(row.of_set))).collect();
         Ceilings { server: server.to_owned(), allowance_percent: ALLOWANCE_PERCENT, reached }
     }
@@ -45,7 +45,7 @@ impl Ceilings {
         table.load_preset(presets::ASCII_MARKDOWN);
         table.set_header(["row", "reached", "ceiling", "now", "change", ""]);
         let mut are_all_under = true;
-        for row in rows.iter().filter(|row| row.is_of_module()) {
+        for row in rows.iter().filter(|row| row.has_ceiling()) {
             let cells = match self.reached.get(&row.name) {
                 Some(&reached) => {
                     let ceiling = reached * (1.0 + self.allowance_percent / 100.0);
@@ -93,6 +93,7 @@ mod tests {
             title: name.into(),
             instructions: 0.0,
             of_set,
+            of_floor: None,
             events: BTreeMap::new(),
         }
     }

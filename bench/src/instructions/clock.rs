@@ -1,35 +1,19 @@
-//! This side of turned_clock.c: compiles it, and turns the clock of the servers that were started
-//! with it.
+//! This side of turned_clock.c: turns the clock of the servers that were started with it.
 
 use std::fs::OpenOptions;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{ensure, Context, Result};
+use anyhow::{ensure, Result};
 use memmap2::MmapMut;
 
-const SOURCE: &str = include_str!("turned_clock.c");
 const REQUEST_WITHIN: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy)]
 pub enum Request {
     CountFromNow = 1,
     Dump = 2,
-}
-
-/// Compiles the library that is to be preloaded.
-pub fn compile(directory: &Path) -> Result<PathBuf> {
-    let source = directory.join("turned_clock.c");
-    let library = directory.join("turned_clock.so");
-    std::fs::write(&source, SOURCE)?;
-    let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-O2", "-o"]).arg(&library).arg(&source).arg("-ldl");
-    let status =
-        command.status().context("no C compiler, cc: scripts/setup.sh bench installs it")?;
-    ensure!(status.success(), "turned_clock.c does not compile: valgrind's headers may be missing");
-    Ok(library)
 }
 
 /// The clock of one server: a page of memory that both share. Its layout is that of `struct page`.

@@ -4,6 +4,8 @@
 //! one percent. What it doesn't tell is how long memory lets the server wait, which `load`
 //! measures.
 //!
+//! A row of DQ's is counted on the floor, too: a module that does the least there is (`floor.c`).
+//!
 //! A server for each row, on a clock that we turn (`turned_clock.c`), over one connection, in
 //! pipelines. It is first brought to N keys, jobs or elements, uncounted; then the commands of as
 //! many more are counted, and nothing else: no start-up, no preparation.
@@ -11,6 +13,7 @@
 mod ceilings;
 mod clock;
 mod driver;
+mod libraries;
 mod profile;
 mod workload;
 
@@ -46,7 +49,7 @@ pub struct Arguments {
     /// longer, pop-of-million, pop-of-groups, pop-16-of-million, pop-16-of-groups
     #[arg(long, value_delimiter = ',', value_name = "ROWS")]
     only: Vec<String>,
-    /// Fail when a row is above its ceiling
+    /// Fail when a row is above its ceiling; the floor isn't counted then
     #[arg(long)]
     check: bool,
     /// Make what is measured now the figures that --check goes by
@@ -81,14 +84,17 @@ pub struct Row {
     /// For each command; for each job, where a command is about several.
     instructions: f64,
     of_set: f64,
+    /// Likewise as a multiple of what the floor takes for the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    of_floor: Option<f64>,
     /// All that callgrind counted, likewise.
     events: BTreeMap<String, f64>,
 }
 
 impl Row {
-    fn is_of_module(&self) -> bool {
-        !["ping", "set", "xadd", "zadd"].contains(&&*self.name)
-            && !BY_NAME.iter().any(|workload| workload.name == self.name)
+    /// Those of the module that are always counted: each has a ceiling.
+    fn has_ceiling(&self) -> bool {
+        WORKLOADS.iter().any(|workload| workload.name == self.name && workload.has_floor())
     }
 }
 
@@ -117,22 +123,34 @@ impl Report {
     }
 }
 
-/// A line a row, and for each measurement, by its label, instructions and the multiple of SET's.
+/// A line a row, and for each measurement, by its label, instructions and the multiple of SET's; of
+/// the floor's, too, where it was counted.
 pub fn compared(reports: &[(&str, &Report)]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
-    let heads =
-        reports.iter().flat_map(|(label, _)| [format!("DQ {label}"), format!("{label}, of SET's")]);
-    table.set_header([String::new()].into_iter().chain(heads));
+    let has_floor = |report: &Report| report.rows.iter().any(|row| row.of_floor.is_some());
+    let mut heads = vec![String::new()];
+    for (label, report) in reports {
+        heads.extend([format!("DQ {label}"), format!("{label}, of SET's")]);
+        heads.extend(has_floor(report).then(|| format!("{label}, of the floor's")));
+    }
+    table.set_header(heads);
     for workload in &WORKLOADS {
-        let cells = reports.iter().flat_map(|(_, report)| {
+        let mut cells = vec![Cell::new(workload.title)];
+        for (_, report) in reports {
             let row = report.rows.iter().find(|row| row.name == workload.name);
-            row.map_or([String::new(), String::new()], |row| {
-                [format!("{:.0}", row.instructions), format!("{:.3}", row.of_set)]
-            })
-        });
-        let cells = cells.map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
-        table.add_row([Cell::new(workload.title)].into_iter().chain(cells));
+            let mut numbers = row.map_or_else(Default::default, |row| {
+                vec![
+                    format!("{:.0}", row.instructions),
+                    format!("{:.3}", row.of_set),
+                    of_floor(row),
+                ]
+            });
+            numbers.resize(2 + usize::from(has_floor(report)), String::new());
+            let right = |text| Cell::new(text).set_alignment(CellAlignment::Right);
+            cells.extend(numbers.into_iter().map(right));
+        }
+        table.add_row(cells);
     }
     table
 }
@@ -153,7 +171,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         }
         None => scratch.path().to_owned(),
     };
-    let clock_library = clock::compile(scratch.path())?;
+    let clock_library = libraries::turned_clock(scratch.path())?;
     let settings = Settings {
         program: &arguments.server,
         module: &module,
@@ -162,13 +180,22 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         config: &arguments.config,
     };
     let dumps = count_all(&settings, &workloads, &directory, arguments.jobs)?;
+    let on_floor: Vec<_> =
+        workloads.iter().filter(|row| row.has_floor() && !arguments.check).copied().collect();
+    let floor_directory = tempfile::tempdir()?;
+    let floor = libraries::floor(floor_directory.path())?;
+    let settings = Settings { module: &floor, ..settings };
+    let floor_dumps = count_all(&settings, &on_floor, floor_directory.path(), arguments.jobs)?;
 
     if let Some(count) = arguments.profile {
         for (workload, dump) in workloads.iter().zip(&dumps) {
             print_profile(workload, dump, count, arguments.caches)?;
         }
     }
-    let report = Report { server: version, counted: N, rows: rows(&workloads, &dumps)? };
+    let floor = on_floor.iter().zip(&floor_dumps);
+    let floor = floor.map(|(workload, dump)| Ok((workload.name, instructions(dump)?)));
+    let floor: BTreeMap<_, _> = floor.collect::<Result<_>>()?;
+    let report = Report { server: version, counted: N, rows: rows(&workloads, &dumps, &floor)? };
     println!(
         "\nInstructions a command (or a job) in the whole server, Redis {}, {}",
         report.server,
@@ -215,7 +242,7 @@ fn count_all(
     let next = Mutex::new(workloads.iter().enumerate());
     let dumps: Mutex<Vec<(usize, Result<PathBuf>)>> = Mutex::default();
     std::thread::scope(|scope| {
-        for _ in 0..at_a_time.clamp(1, workloads.len()) {
+        for _ in 0..at_a_time.clamp(1, workloads.len().max(1)) {
             scope.spawn(|| loop {
                 let Some((place, workload)) = next.lock().ok().and_then(|mut next| next.next())
                 else {
@@ -245,21 +272,42 @@ fn count(settings: &Settings, workload: &Workload, directory: &Path) -> Result<P
     Ok(output)
 }
 
-fn rows(workloads: &[&Workload], dumps: &[PathBuf]) -> Result<Vec<Row>> {
-    let mut rows = Vec::new();
-    for (workload, dump) in workloads.iter().zip(dumps) {
-        let each = |(name, sum): (String, u64)| (name, sum as f64 / N as f64);
-        let events: BTreeMap<_, _> = profile::totals(dump)?.into_iter().map(each).collect();
-        let instructions = *events.get("Ir").context("callgrind counted no instructions")?;
-        let (name, title) = (workload.name.to_owned(), workload.title.to_owned());
-        rows.push(Row { name, title, instructions, of_set: 0.0, events });
-    }
-    let set =
-        rows.iter().find(|row| row.name == REFERENCE).context("SET wasn't measured")?.instructions;
-    for row in &mut rows {
-        row.of_set = row.instructions / set;
-    }
-    Ok(rows)
+/// All that callgrind counted, for each command or job.
+fn events(dump: &Path) -> Result<BTreeMap<String, f64>> {
+    let each = |(name, sum): (String, u64)| (name, sum as f64 / N as f64);
+    Ok(profile::totals(dump)?.into_iter().map(each).collect())
+}
+
+fn instructions(dump: &Path) -> Result<f64> {
+    events(dump)?.get("Ir").copied().context("callgrind counted no instructions")
+}
+
+/// `floor` has the floor's instructions, by the names of rows.
+fn rows(
+    workloads: &[&Workload],
+    dumps: &[PathBuf],
+    floor: &BTreeMap<&str, f64>,
+) -> Result<Vec<Row>> {
+    let counted = || workloads.iter().zip(dumps);
+    let (_, set) =
+        counted().find(|(row, _)| row.name == REFERENCE).context("SET wasn't measured")?;
+    let set = instructions(set)?;
+    let row = |(workload, dump): (&&Workload, &PathBuf)| {
+        let instructions = instructions(dump)?;
+        Ok(Row {
+            name: workload.name.to_owned(),
+            title: workload.title.to_owned(),
+            instructions,
+            of_set: instructions / set,
+            of_floor: floor.get(workload.name).map(|floor| instructions / floor),
+            events: events(dump)?,
+        })
+    };
+    counted().map(row).collect()
+}
+
+fn of_floor(row: &Row) -> String {
+    row.of_floor.map_or_else(String::new, |ratio| format!("{ratio:.2}"))
 }
 
 fn table(rows: &[Row], caches: bool) -> Table {
@@ -272,10 +320,13 @@ fn table(rows: &[Row], caches: bool) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::ASCII_MARKDOWN);
     table.set_header(
-        ["", "instructions", "of SET's"].into_iter().chain(caches.iter().map(|(title, _)| *title)),
+        ["", "instructions", "of SET's", "of the floor's"]
+            .into_iter()
+            .chain(caches.iter().map(|(title, _)| *title)),
     );
     for row in rows {
-        let numbers = [format!("{:.0}", row.instructions), format!("{:.3}", row.of_set)];
+        let numbers =
+            [format!("{:.0}", row.instructions), format!("{:.3}", row.of_set), of_floor(row)];
         let misses = caches.iter().map(|(_, events)| {
             let counts = events.iter().filter_map(|event| row.events.get(*event));
             format!("{:.2}", counts.sum::<f64>())

@@ -107,6 +107,16 @@ pub const BY_NAME: [Workload; 12] = [
 pub const REFERENCE: &str = "set";
 
 impl Workload {
+    /// Whether the floor can do the same: it has no groups, limits, schedules and edges.
+    pub fn has_floor(&self) -> bool {
+        let is_plain = self.crowd.is_none() && self.first.is_none();
+        is_plain
+            && matches!(
+                self.kind,
+                Kind::Add | Kind::AddDelayed | Kind::AddDrawn | Kind::Pop | Kind::Finish
+            )
+    }
+
     /// Brings the server to where the count begins, and returns the commands to count.
     pub fn prepare(&self, driver: &mut Driver) -> Result<Vec<Vec<u8>>> {
         if let Some(words) = self.first {
