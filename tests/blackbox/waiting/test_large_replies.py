@@ -81,6 +81,9 @@ def test_clients_that_are_evicted_while_they_wait_lose_no_job(
     added = 0
     with closing(Room(server)) as room:
         assert room.call("CLIENT", "NO-EVICT", "on") == "OK"
+        for n in range(100):
+            room.call("DQ.ADD", "renewed", n, b"body", "TTR", 600_000)
+        leases = [word for job in room.call("DQ.POP", "renewed", "COUNT", 100) for word in job[0::2]]
 
         def evicted() -> int:
             return int(re.search(rb"evicted_clients:(\d+)", room.call("INFO", "stats"))[1])
@@ -91,11 +94,12 @@ def test_clients_that_are_evicted_while_they_wait_lose_no_job(
                 ("DQ.POP", "q", "BLOCK", 0),
                 ("DQ.MPOP", 2, "other", "q", "BLOCK", 0),
                 ("DQ.RESULT", "q", added, "BLOCK", 0),
+                ("DQ.RENEW", "renewed", 600_000, 600_000, *leases),
             ]:
                 client = Consumer(server.port)
                 client.send(words)
                 waiting.append(client)
-            for client in waiting[-12::2]:
+            for client in waiting[-12::3]:
                 # It stays in the server's buffer while the client waits.
                 try:
                     client.send(("ECHO", b"x" * 100_000))
