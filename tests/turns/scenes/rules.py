@@ -76,7 +76,7 @@ def followed(s: Subject, jobs: int) -> None:
         s.calls([("DQ.ADD", "q", "first", "x")])
         ((_, _, lease, _),) = s.call("DQ.POP", "q")
         numbers = range(n * FOLLOWED, (n + 1) * FOLLOWED)
-        adds = [word for i in numbers for word in ("ADD", f"a{i}", "x", *own_cron(jobs + i))]
+        adds = [word for i in numbers for word in ("ADD", f"a{i}", "x", *own_cron(i))]
         with s.turn("DONE with 1,000 ADDs, CRON that has to be read", READ_BY_DONE):
             assert len(s.call("DQ.DONE", "q", "first", lease, *adds)) == FOLLOWED
         s.call("DEL", "q")
