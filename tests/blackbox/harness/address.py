@@ -37,8 +37,8 @@ class Address:
         self._call(self._hang_up())
 
     def close(self) -> None:
-        self._listener.close()
-        self.cut()
+        self._leads_to = None
+        self._call(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -67,6 +67,11 @@ class Address:
         for carrier in carriers:
             carrier.cancel()
         await asyncio.gather(*carriers, return_exceptions=True)
+
+    async def _end(self) -> None:
+        # In the loop: a connection that ends at the same time ends the listener, too.
+        self._listener.close()
+        await self._hang_up()
 
     async def _hang_up(self) -> None:
         await self._stop_carrying()
