@@ -10,7 +10,7 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::{Change, Reply};
-use crate::queue::{self, Queue, ResumeJobs, Resumed, Resuming};
+use crate::queue::{self, Queue, Resumed};
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
 
@@ -28,9 +28,9 @@ impl Change for Resume {
         grammar: "key [GROUP name | ID id ...]",
     };
 
-    type Operation<'c> = Resuming<'c>;
+    type Operation<'c> = queue::Resume<'c>;
 
-    fn parse<'c>(words: ArgReader<'c>) -> Result<Resuming<'c>, Error> {
+    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
         let (mut group, mut ids) = (None, None);
         options!(words, {
             "GROUP" => group, group();
@@ -38,24 +38,26 @@ impl Change for Resume {
         });
         match (group, ids) {
             (Some(_), Some(_)) => Err(Error::Exclusive { one: "GROUP", other: "ID" }),
-            (None, Some(ids)) => Ok(Resuming::Jobs(ResumeJobs { ids })),
-            (group, None) => Ok(Resuming::Pause(queue::Resume { group })),
+            (None, Some(ids)) => Ok(queue::Resume::Jobs(ids)),
+            (Some(group), None) => Ok(queue::Resume::Group(group)),
+            (None, None) => Ok(queue::Resume::Queue),
         }
     }
 
-    fn reply_missing(operation: &Resuming<'_>, replies: Replies) {
+    fn reply_missing(operation: &queue::Resume<'_>, replies: Replies) {
         match operation {
-            Resuming::Pause(_) => replies.ok(),
-            Resuming::Jobs(_) => replies.integer(0),
+            queue::Resume::Queue | queue::Resume::Group(_) => replies.ok(),
+            queue::Resume::Jobs(_) => replies.integer(0),
         }
     }
 }
 
 impl Reply for Resumed {
-    fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error> {
+    fn reply(&self, _: &Queue, replies: Replies) -> Result<(), Error> {
         match self {
-            Resumed::Pause(altered) => altered.reply(queue, replies),
-            Resumed::Jobs(affected) => affected.reply(queue, replies),
+            Resumed::Pause(_) => replies.ok(),
+            Resumed::Jobs(jobs) => replies.integer(*jobs as u64),
         }
+        Ok(())
     }
 }

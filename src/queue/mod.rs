@@ -69,10 +69,10 @@ pub use memory::defrag::Defragmenter;
 pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
 };
-pub use operation::depend::{ResumeJobs, Resumed, Resuming, Settle};
+pub use operation::depend::Settle;
 pub use operation::done::{Done, Followed, DONE_ADDS_MAX};
 pub use operation::leaving::NextToLeave;
-pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume};
+pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume, Resumed};
 pub use operation::new_edges::{EdgeFault, NewEdges};
 pub use operation::passed_over::PassOver;
 pub use operation::produce::{Add, Added, IfTaken};

@@ -11,7 +11,7 @@ use super::place::QueueKey;
 use crate::queue::{
     Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
     ForgetGroups, KickJob, Operation, PassOver, Pause, Pop, PopById, Queue, Release, Remove, Renew,
-    Resume, Resumed, Resuming, Settle, Touch,
+    Resume, Resumed, Settle, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -139,12 +139,6 @@ impl Announced for ForgetGroups {}
 
 impl Announced for Settle<'_> {}
 
-impl Announced for Resuming<'_> {
-    fn announce(_: &Resumed) -> Announcement {
-        Announcement::event(RESUMED)
-    }
-}
-
 impl Announced for PassOver {}
 
 impl Announced for KickJob<'_> {}
@@ -156,7 +150,7 @@ impl Announced for Pause<'_> {
 }
 
 impl Announced for Resume<'_> {
-    fn announce(_: &Altered) -> Announcement {
+    fn announce(_: &Resumed) -> Announcement {
         Announcement::event(RESUMED)
     }
 }
@@ -252,7 +246,7 @@ mod tests {
         );
         let pause = Pause { group: None, span: None };
         assert_eq!(said(&mut queue, &pause), (Some("dq.paused"), vec![]));
-        assert_eq!(said(&mut queue, &Resume { group: None }), (Some("dq.resumed"), vec![]));
+        assert_eq!(said(&mut queue, &Resume::Queue), (Some("dq.resumed"), vec![]));
         assert_eq!(said(&mut queue, &no_ack), (None, vec![("popped", 0)]), "there is nothing left");
     }
 

@@ -27,7 +27,7 @@ fn the_sources_keep_the_rules() {
 #[test]
 fn each_rule_sees_a_planted_fault() {
     let long = "\n".repeat(LINES_MAX + 1);
-    let planted: [(&str, &str, &str); 26] = [
+    let planted: [(&str, &str, &str); 27] = [
         ("queue/new.rs", "use crate::server::logfile;", "queue/new.rs:1 imports server::logfile"),
         (
             "queue/new.rs",
@@ -122,6 +122,11 @@ fn each_rule_sees_a_planted_fault() {
             "queue/value/time.rs",
             "use crate::queue::Queue;",
             "queue/value/time.rs:1 imports queue::Queue",
+        ),
+        (
+            "queue/operation/new.rs",
+            "impl Operation for Split<'_> {}",
+            "queue/operation/new.rs:1 implements Split, which no table has",
         ),
     ];
     let sources = read_sources();

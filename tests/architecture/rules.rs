@@ -71,7 +71,7 @@ pub const LINES_MAX: usize = 500;
 
 pub type Rule = fn(&Sources) -> Vec<String>;
 
-pub const RULES: [Rule; 11] = [
+pub const RULES: [Rule; 12] = [
     imports_run_one_way,
     rooms_import_from_those_before_them,
     rooms_call_those_before_them,
@@ -83,6 +83,7 @@ pub const RULES: [Rule; 11] = [
     files_are_short,
     files_form_no_circle,
     types_have_names_of_their_own,
+    operations_stand_in_the_table,
 ];
 
 pub fn imports_run_one_way(sources: &Sources) -> Vec<String> {
@@ -306,6 +307,22 @@ pub fn words_in(sources: &Sources, is_wrong: impl Fn(&str, &str) -> bool) -> Vec
     for (file, source) in sources {
         let wrong = source.words.iter().filter(|word| is_wrong(file, &word.text));
         faults.extend(wrong.map(|word| format!("{file}:{} has {}", word.line, word.text)));
+    }
+    faults
+}
+
+/// The head of `queue/operation/mod.rs` lists every operation, and what it may change.
+pub fn operations_stand_in_the_table(sources: &Sources) -> Vec<String> {
+    let table = &sources["queue/operation/mod.rs"].text;
+    let mut faults = Vec::new();
+    for (file, source) in sources.iter().filter(|(file, _)| !is_test(file)) {
+        for (at, line) in source.text.lines().enumerate() {
+            let Some((_, name)) = line.split_once("Operation for ") else { continue };
+            let name = name.split(['<', ' ']).next().unwrap();
+            if line.starts_with("impl") && !table.contains(&format!("[`{name}`]")) {
+                faults.push(format!("{file}:{} implements {name}, which no table has", at + 1));
+            }
+        }
     }
     faults
 }

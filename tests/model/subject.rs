@@ -181,12 +181,14 @@ impl Subject {
             }
             Command::Resume { group } => {
                 let name = group.map(groups::name);
-                yes(queue, told, &core::Resume { group: name.as_deref().map(id) })
+                let name = name.as_deref().map(id);
+                let resume = name.map_or(core::Resume::Queue, core::Resume::Group);
+                done(queue, told, &resume, resumed)
             }
             Command::ResumeJobs { ids } => {
                 let ids = &all(ids);
-                let resume = core::ResumeJobs { ids: core::Ids::from_slice(ids) };
-                done(queue, told, &resume, |resumed| Outcome::Jobs(resumed.0))
+                let resume = core::Resume::Jobs(core::Ids::from_slice(ids));
+                done(queue, told, &resume, resumed)
             }
             Command::Settle { ids } => {
                 let ids = &all(ids);
@@ -249,6 +251,13 @@ fn all(ids: &[Bytes]) -> Vec<core::Id<'_>> {
 
 fn yes<O: Operation>(queue: &mut Queue, told: &core::Circumstances, operation: &O) -> Outcome {
     Outcome::yes_if(queue.apply(told, operation).has_changed())
+}
+
+fn resumed(outcome: &core::Resumed) -> Outcome {
+    match *outcome {
+        core::Resumed::Pause(has_ended) => Outcome::yes_if(has_ended),
+        core::Resumed::Jobs(jobs) => Outcome::Jobs(jobs),
+    }
 }
 
 fn done<O: Operation>(

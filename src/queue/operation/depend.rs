@@ -1,12 +1,11 @@
 //! What producers and operators do with jobs that wait for others: ADD with edges, RESUME, and the
 //! deaths that time brings.
 
-use super::manage::{Altered, Resume};
 use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
 use super::produce::{Add, Added};
 use crate::queue::edges::edge::{End, Ending, NewDependent, NewEdge, OnDead, EDGES_MAX};
 use crate::queue::kernel::job::JobView;
-use crate::queue::kernel::operation::{Affected, CarriesOut, Changed, Operation};
+use crate::queue::kernel::operation::{Affected, CarriesOut, Operation};
 use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
@@ -16,60 +15,11 @@ use crate::queue::value::serial::Naming;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
 
-/// Held jobs wait for a command no more. O(log n) each.
-#[derive(Clone, Debug)]
-pub struct ResumeJobs<'a> {
-    pub ids: Ids<'a>,
-}
-
-/// What DQ.RESUME ends.
-#[derive(Clone, Debug)]
-pub enum Resuming<'a> {
-    Pause(Resume<'a>),
-    Jobs(ResumeJobs<'a>),
-}
-
-/// What became of a [`Resuming`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Resumed {
-    Pause(Altered),
-    Jobs(Affected),
-}
-
-impl Changed for Resumed {
-    fn has_changed(&self) -> bool {
-        match self {
-            Resumed::Pause(altered) => altered.has_changed(),
-            Resumed::Jobs(affected) => affected.has_changed(),
-        }
-    }
-}
-
-impl Operation for Resuming<'_> {
-    type Outcome = Resumed;
-
-    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Resumed {
-        match self {
-            Resuming::Pause(resume) => Resumed::Pause(resume.run(queue, now, calendar)),
-            Resuming::Jobs(resume) => Resumed::Jobs(resume.run(queue, now, calendar)),
-        }
-    }
-}
-
 /// These jobs, which others wait for, have died by now; and a slice of what follows from the ends
 /// of jobs is carried out. O(log n) for each job, and for each that is released or dies.
 #[derive(Clone, Debug)]
 pub struct Settle<'a> {
     pub ids: Ids<'a>,
-}
-
-impl Operation for ResumeJobs<'_> {
-    type Outcome = Affected;
-
-    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        let resume = |id: &&Id| queue.resume_held(now, **id);
-        Affected(self.ids.iter().filter(resume).count())
-    }
 }
 
 impl Operation for Settle<'_> {
@@ -227,7 +177,7 @@ impl Queue {
         self.note_lives(now, &[from]);
     }
 
-    fn resume_held(&mut self, now: Time, id: Id) -> bool {
+    pub(super) fn resume_held(&mut self, now: Time, id: Id) -> bool {
         self.held_job(id, now).is_some_and(|slot| self.end_hold(now, slot))
     }
 

@@ -44,10 +44,33 @@ pub struct Pause<'a> {
     pub span: Option<Millis>,
 }
 
-/// Ends a pause, or that of a group.
-#[derive(Clone, Copy, Debug)]
-pub struct Resume<'a> {
-    pub group: Option<Id<'a>>,
+/// Ends what a command began. O(1); O(log n) for a group, and for each job.
+#[derive(Clone, Debug)]
+pub enum Resume<'a> {
+    /// The pause of the queue.
+    Queue,
+    /// The pause of this group.
+    Group(Id<'a>),
+    /// The HOLD of these jobs.
+    Jobs(Ids<'a>),
+}
+
+/// What a [`Resume`] has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Resumed {
+    /// Whether there was a pause.
+    Pause(bool),
+    /// How many jobs were on hold.
+    Jobs(usize),
+}
+
+impl Changed for Resumed {
+    fn has_changed(&self) -> bool {
+        match self {
+            Resumed::Pause(has_ended) => *has_ended,
+            Resumed::Jobs(jobs) => *jobs > 0,
+        }
+    }
 }
 
 /// Sets what jobs get that are added from now on, and limits. What isn't named stays as it was.
@@ -72,7 +95,7 @@ pub struct Alter {
     pub sink: Option<Option<Sink>>,
 }
 
-/// What came of a pause, its end, or other settings.
+/// The outcome of a pause, or of other settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Altered {
     Yes,
@@ -128,23 +151,28 @@ impl Operation for Pause<'_> {
 }
 
 impl Operation for Resume<'_> {
-    type Outcome = Altered;
+    type Outcome = Resumed;
 
     /// Ends a pause that is over, too: by a clock that is behind, as after a failover, it would go
     /// on.
-    fn run(&self, queue: &mut Queue, _now: Time, _: &mut dyn Calendar) -> Altered {
-        if let Some(group) = self.group {
-            if !queue.is_group_paused(group) {
-                return Altered::No;
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Resumed {
+        match self {
+            Resume::Queue => {
+                let was_paused = queue.limits.paused_until() > Time::ZERO;
+                queue.limits.pause(Time::ZERO);
+                Resumed::Pause(was_paused)
             }
-            queue.pause_group(group, Time::ZERO);
-            return Altered::Yes;
+            Resume::Group(group) => {
+                let was_paused = queue.is_group_paused(*group);
+                if was_paused {
+                    queue.pause_group(*group, Time::ZERO);
+                }
+                Resumed::Pause(was_paused)
+            }
+            Resume::Jobs(ids) => {
+                Resumed::Jobs(ids.iter().filter(|id| queue.resume_held(now, **id)).count())
+            }
         }
-        if queue.limits.paused_until() == Time::ZERO {
-            return Altered::No;
-        }
-        queue.limits.pause(Time::ZERO);
-        Altered::Yes
     }
 }
 

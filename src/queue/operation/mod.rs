@@ -1,4 +1,28 @@
 //! What commands and the timer do to a queue: one operation each.
+//!
+//! The kernel has five verbs that change a job, and nothing else does: `put_job` and `put_plain` add
+//! one, `transition` and `lease_plain` give one that stays another state, `remove` takes one out. An
+//! operation says which of them happen. `Queue::apply` runs it, and then carries out what follows for
+//! jobs that wait for others.
+//!
+//! | operation | from | verbs | what else it may change |
+//! | --- | --- | --- | --- |
+//! | [`Add`](produce::Add) | DQ.ADD | put; remove, of the job that it replaces; transition, by ENSURE | edges, from it and to it |
+//! | [`Pop`](consume::Pop) | DQ.POP, DQ.MPOP, the timer for clients that wait | lease; remove, by NOACK; transition, of late runs | the lease counter, RATE, turns of groups |
+//! | [`PopById`](consume::PopById) | DQ.POP ID | as Pop, and a delayed or dead job is kicked first | likewise |
+//! | [`PassOver`](passed_over::PassOver) | the timer, before a sink | transition, of late runs | |
+//! | [`Finish`](work::Finish) | DQ.FINISH | remove; transition to done or to the next run | edges to the jobs that wait for it |
+//! | [`Done`](done::Done) | DQ.DONE | as Finish, then as Add | likewise, and a result |
+//! | [`Release`](work::Release) | DQ.RELEASE | transition to delayed, ready or dead | a checkpoint |
+//! | [`Touch`](work::Touch), [`Renew`](renew::Renew) | DQ.TOUCH, DQ.RENEW | transition, of the lease | a checkpoint |
+//! | [`Bury`](work::Bury) | DQ.BURY | transition to dead | |
+//! | [`KickJob`](manage::KickJob) | DQ.KICK, DQ.KICKJOB | transition to ready | open edges of a held job are dropped |
+//! | [`Remove`](manage::Remove) | DQ.DEL, DQ.PURGE, the timer (`FORGET`) | remove | edges to the jobs that wait for it |
+//! | [`Resume`](manage::Resume) | DQ.RESUME | transition, of held jobs | the pause of the queue or a group |
+//! | [`Pause`](manage::Pause), [`Alter`](manage::Alter) | DQ.PAUSE, DQ.ALTER | none | pauses; settings and limits |
+//! | [`Settle`](depend::Settle) | the timer (`SETTLE`) | transition, of jobs that waited | edges: deaths by time, and a slice of what is pending |
+//! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
+//! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
 
 pub mod consume;
 pub mod depend;

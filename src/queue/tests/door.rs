@@ -63,7 +63,7 @@ fn an_operation_that_changes_nothing_leaves_no_trace() {
         Affected(0)
     );
     assert_eq!(queue.apply(&told, &KickJob { ids: Ids::from_slice(ids) }), Affected(0));
-    assert_eq!(queue.apply(&told, &Resume { group: None }), Altered::No);
+    assert_eq!(queue.apply(&told, &Resume::Queue), Resumed::Pause(false));
     assert_eq!(
         queue.apply(&told, &Remove { ids: Ids::from_slice(ids), counted_as: Removal::Purged }),
         Affected(0)

@@ -341,7 +341,7 @@ fn a_held_job_of_a_file_without_edges_can_be_resumed() {
     let mut loaded = Queue::new((1, 2));
     loaded.load(b"a", b"x", &record).unwrap();
     let ids = Ids::from_slice(&[id("a")]);
-    assert_eq!(loaded.apply(&told(0), &ResumeJobs { ids }), Affected(1));
+    assert_eq!(loaded.apply(&told(0), &Resume::Jobs(ids)), Resumed::Jobs(1));
     assert_eq!(loaded.counts().ready, 1);
 }
 

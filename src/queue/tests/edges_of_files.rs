@@ -166,7 +166,7 @@ fn a_held_job_without_edges_is_on_hold() {
     let edges = NewEdges { before: vec![id("h")], ..NewEdges::default() };
     add(&mut queue, 0, &Add { edges: Some(Box::new(edges)), ..plain("first") });
     reloads(&mut queue);
-    let resume = ResumeJobs { ids: Ids::from_slice(&[id("h")]) };
+    let resume = Resume::Jobs(Ids::from_slice(&[id("h")]));
     queue.apply(&told(0), &resume);
     reloads(&mut queue);
     assert_eq!(queue.counts().held, 1, "it waits for the other one");

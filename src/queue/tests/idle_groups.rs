@@ -33,7 +33,7 @@ fn the_number_of_paused_groups_without_jobs_is_limited() {
         assert_eq!(queue.groups_len(), PAUSED_GROUPS_MAX + 2);
         assert_eq!(pause(queue, 5, "busy", None), Altered::Yes, "it has jobs");
         assert_eq!(pause(queue, 5, "7", None), Altered::Yes, "it is paused already");
-        assert_eq!(queue.apply(&told(6), &Resume { group: Some(id("8")) }), Altered::Yes);
+        assert_eq!(queue.apply(&told(6), &Resume::Group(id("8"))), Resumed::Pause(true));
         assert_eq!(pause(queue, 6, "more", None), Altered::Yes, "another isn't any more");
         assert_eq!(pause(queue, 9, "another", None), Altered::TooManyPaused);
         assert_eq!(pause(queue, 10, "another", None), Altered::Yes, "two pauses are over");

@@ -216,11 +216,15 @@ impl Session {
             }
             "RESUME" => {
                 let (group, _) = group_of(&words[1..]);
-                u8::from(self.apply(&Resume { group }).has_changed()).to_string()
+                let resume = group.map_or(Resume::Queue, Resume::Group);
+                u8::from(self.apply(&resume).has_changed()).to_string()
             }
             "UNHOLD" => {
                 let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();
-                self.apply(&ResumeJobs { ids: Ids::from_slice(&ids) }).0.to_string()
+                match self.apply(&Resume::Jobs(Ids::from_slice(&ids))) {
+                    Resumed::Jobs(jobs) => jobs.to_string(),
+                    Resumed::Pause(_) => panic!("jobs were resumed"),
+                }
             }
             "SETTLE" => self.settle().to_string(),
             "ALTER" => {

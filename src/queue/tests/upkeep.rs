@@ -37,7 +37,7 @@ fn after_each_operation_the_timer_would_come_in_time() {
     queue.apply(&told(0), &Pause { group: None, span: Some(span(100)) });
     wakes_at(&queue, 100);
     add(&mut queue, 0, &Add { keep: Some(span(50)), priority: Some(0), ..plain("kept") });
-    queue.apply(&told(0), &Resume { group: None });
+    queue.apply(&told(0), &Resume::Queue);
     queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE });
     wakes_at(&queue, 50);
     queue.apply(&told(0), &Alter { dead_keep: Some(span(20)), ..Alter::default() });
@@ -56,7 +56,7 @@ fn the_timer_comes_for_a_group_that_is_held_back_and_not_for_one_that_may_leave(
     assert_eq!(queue.wake_at(), Time::MAX, "it may leave");
     queue.apply(&told(5), &Pause { group: Some(id("g")), span: Some(span(10)) });
     assert_eq!(queue.wake_at(), at(15));
-    queue.apply(&told(5), &Resume { group: Some(id("g")) });
+    queue.apply(&told(5), &Resume::Group(id("g")));
     assert_eq!(queue.wake_at(), at(15), "it may leave again; nobody looked for the next one");
     assert_eq!((queue.find_wake_at(), queue.wake_at()), (None, Time::MAX));
 }

@@ -6,7 +6,7 @@ use crate::queue::{
     self, Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims,
     Deliveries, Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease,
     Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove,
-    Renew, Resume, ResumeJobs, Resumed, Resuming, Settle, Sink, Touch, WhenReleased,
+    Renew, Resume, Resumed, Settle, Sink, Touch, WhenReleased,
 };
 use crate::services::frame::OpenQueue;
 use crate::services::log::LogForm;
@@ -382,11 +382,8 @@ impl Operation {
             }
             Operation::ResumeJobs(names) => {
                 let ids = &ids(names);
-                let resume = Resuming::Jobs(ResumeJobs { ids: Ids::from_slice(ids) });
-                open.change(&resume, log_as, |outcome, _| match outcome {
-                    Resumed::Jobs(jobs) => Outcome::Jobs(jobs.0),
-                    Resumed::Pause(altered) => changed(*altered),
-                })
+                let resume = Resume::Jobs(Ids::from_slice(ids));
+                open.change(&resume, log_as, |outcome, _| resumed(*outcome))
             }
             Operation::Settle(names) => {
                 let settle = Settle { ids: Ids::from_slice(&ids(names)) };
@@ -397,9 +394,8 @@ impl Operation {
                 open.change(&pause, log_as, |outcome, _| changed(*outcome))
             }
             Operation::Resume(group) => {
-                open.change(&Resume { group: group.as_deref().map(id) }, log_as, |outcome, _| {
-                    changed(*outcome)
-                })
+                let resume = group.as_deref().map(id).map_or(Resume::Queue, Resume::Group);
+                open.change(&resume, log_as, |outcome, _| resumed(*outcome))
             }
             Operation::LimitGroups(GroupLimits { places, pace }) => {
                 let rate =
@@ -432,6 +428,13 @@ fn ids_read<'w>(words: &'w [&'w [u8]]) -> (Vec<Bytes>, &'w [&'w [u8]]) {
 
 fn changed(outcome: impl Changed) -> Outcome {
     Outcome::Done(outcome.has_changed())
+}
+
+fn resumed(outcome: Resumed) -> Outcome {
+    match outcome {
+        Resumed::Pause(has_ended) => Outcome::Done(has_ended),
+        Resumed::Jobs(jobs) => Outcome::Jobs(jobs),
+    }
 }
 
 /// What was logged in these words.
