@@ -33,12 +33,8 @@ use crate::server::spec::{KeyUse, Spec};
 use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
-use crate::services::log::{LoggedCircumstances, PASS_OVER};
+use crate::services::log::{Internal, LoggedCircumstances};
 use crate::services::opened::{source_of, OpenedQueue};
-
-/// What no command says.
-const FORGET: &[u8] = b"forget";
-const SETTLE: &[u8] = b"settle";
 
 /// The commands that an entry of the log may name.
 pub trait LoggedCommands {
@@ -100,12 +96,12 @@ fn apply_entry<C: LoggedCommands>(
     check_lease(call, logged.lease_floor)?;
     let is_there = match C::replay(name, (call, key, words, &logged)) {
         Some(repeated) => repeated?,
-        None if name.eq_ignore_ascii_case(PASS_OVER.to_bytes()) => {
-            replay_pass_over(call, key, words, &logged)?
-        }
-        None if name.eq_ignore_ascii_case(FORGET) => replay_forget(call, key, words, &logged)?,
-        None if name.eq_ignore_ascii_case(SETTLE) => replay_settle(call, key, words, &logged)?,
-        None => return Err(Error::UnknownEntry(name.to_vec())),
+        None => match Internal::called(name) {
+            Some(Internal::Forget) => replay_forget(call, key, words, &logged)?,
+            Some(Internal::Settle) => replay_settle(call, key, words, &logged)?,
+            Some(Internal::PassOver) => replay_pass_over(call, key, words, &logged)?,
+            None => return Err(Error::UnknownEntry(name.to_vec())),
+        },
     };
     if !is_there {
         divergence::report(key.bytes());

@@ -54,9 +54,13 @@ impl Handler for Purge {
         let slots = open.queue().to_purge(open.now(), state, older, count);
         let names = open.queue().ids_of(&slots);
         let operation = Remove { ids: names.ids(), counted_as: Removal::Purged };
-        open.change(&operation, log::LogForm::Internal(c"FORGET", &names.words()), |purged, _| {
-            call.replies().integer(purged.0 as u64);
-        });
+        open.change(
+            &operation,
+            log::LogForm::Internal(log::Internal::Forget, &names.words()),
+            |purged, _| {
+                call.replies().integer(purged.0 as u64);
+            },
+        );
         Ok(())
     }
 }

@@ -28,9 +28,6 @@ pub const APPLY: &CStr = c"DQ.APPLY";
 /// The command for deliveries.
 pub const POP: &CStr = c"DQ.POP";
 
-/// The entry for runs of schedules that a sink passes over.
-pub const PASS_OVER: &CStr = c"PASSOVER";
-
 /// The command for jobs that were given back.
 pub const RELEASE: &CStr = c"DQ.RELEASE";
 
@@ -60,6 +57,33 @@ pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
     words
 }
 
+/// A change that no client's command makes: DQ.APPLY alone knows its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Internal {
+    /// Removes jobs: their KEEP or DEADKEEP is over, or a purge chose them. Without ids, groups
+    /// without jobs.
+    Forget,
+    /// Jobs have died by time. Without ids, a slice of what is pending is carried out.
+    Settle,
+    /// A sink passes over runs of schedules.
+    PassOver,
+}
+
+impl Internal {
+    pub fn name(self) -> &'static CStr {
+        match self {
+            Internal::Forget => c"FORGET",
+            Internal::Settle => c"SETTLE",
+            Internal::PassOver => c"PASSOVER",
+        }
+    }
+
+    pub fn called(name: &[u8]) -> Option<Internal> {
+        let all = [Internal::Forget, Internal::Settle, Internal::PassOver];
+        all.into_iter().find(|entry| name.eq_ignore_ascii_case(entry.name().to_bytes()))
+    }
+}
+
 /// The form in which a change is logged.
 #[derive(Clone, Copy)]
 pub enum LogForm<'w> {
@@ -67,8 +91,8 @@ pub enum LogForm<'w> {
     AsSent,
     /// Another command with the same outcome, and its arguments after the key.
     Command(&'w CStr, &'w [&'w [u8]]),
-    /// An internal change that has no client command (FORGET, PASSOVER).
-    Internal(&'w CStr, &'w [&'w [u8]]),
+    /// An internal change, and its arguments.
+    Internal(Internal, &'w [&'w [u8]]),
 }
 
 /// Logs a change that was made under these circumstances and with these answers of the calendar.
@@ -81,6 +105,13 @@ pub fn write(
     log_as: LogForm,
 ) {
     let needs_no_more = answers.is_empty() && before.implies(circumstances);
+    let apply = |name: &CStr, words: &[&[u8]]| {
+        let time = circumstances.now.unix_ms().to_string();
+        let logged = logged(before, circumstances, answers);
+        let mut all: Vec<&[u8]> = vec![time.as_bytes(), logged.as_bytes(), name.to_bytes()];
+        all.extend(words);
+        key.replicate_words(APPLY, &all);
+    };
     match log_as {
         LogForm::AsSent if needs_no_more => key.replicate_as_sent(),
         LogForm::AsSent => {
@@ -88,13 +119,8 @@ pub fn write(
             key.replicate_sent(APPLY, circumstances.now.unix_ms(), &logged);
         }
         LogForm::Command(name, words) if needs_no_more => key.replicate_words(name, words),
-        LogForm::Command(name, words) | LogForm::Internal(name, words) => {
-            let (time, logged) =
-                (circumstances.now.unix_ms().to_string(), logged(before, circumstances, answers));
-            let mut all: Vec<&[u8]> = vec![time.as_bytes(), logged.as_bytes(), name.to_bytes()];
-            all.extend(words);
-            key.replicate_words(APPLY, &all);
-        }
+        LogForm::Command(name, words) => apply(name, words),
+        LogForm::Internal(entry, words) => apply(entry.name(), words),
     }
 }
 

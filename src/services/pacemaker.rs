@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::alarm::{arm, was_clock_set, TimeSlice, NEXT_TURN, UNTIL_WRITABLE};
 use super::commit::{circumstances, commit, time_for};
 use super::host::Host;
-use super::log::LogForm;
+use super::log::{Internal, LogForm};
 use super::place::{Access, Closed, Database, QueueKey};
 use super::value::QueueValue;
 use super::{lazyfree, moved, notify, settle, sink, sweep, waiting, watching};
@@ -211,7 +211,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         let (ids, words) = (names.ids(), names.words());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
-                let forget = LogForm::Internal(c"FORGET", &[]);
+                let forget = LogForm::Internal(Internal::Forget, &[]);
                 commit(host, key, value, &circumstances, &ForgetGroups, forget);
             }
             return;
@@ -222,7 +222,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             value,
             &circumstances,
             &Remove { ids, counted_as: Removal::Purged },
-            LogForm::Internal(c"FORGET", &words),
+            LogForm::Internal(Internal::Forget, &words),
         );
     }
 }

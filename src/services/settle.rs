@@ -6,7 +6,7 @@
 use super::alarm::TimeSlice;
 use super::commit::{circumstances, commit};
 use super::host::Host;
-use super::log::LogForm;
+use super::log::{Internal, LogForm};
 use super::place::QueueKey;
 use super::value::QueueValue;
 use crate::queue::{Circumstances, Settle, Time};
@@ -66,6 +66,6 @@ fn settle_some<H: Host>(
 ) {
     let slots = value.queue.to_settle(circumstances.now, deaths);
     let names = value.queue.ids_of(&slots);
-    let form = LogForm::Internal(c"SETTLE", &names.words());
+    let form = LogForm::Internal(Internal::Settle, &names.words());
     commit(host, key, value, circumstances, &Settle { ids: names.ids() }, form);
 }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 use super::alarm::{TimeSlice, UNTIL_WRITABLE};
 use super::commit::{circumstances_at, commit};
 use super::host::Host;
-use super::log::{LogForm, PASS_OVER, POP};
+use super::log::{Internal, LogForm, POP};
 use super::notify::JOBS_SUNK;
 use super::place::QueueKey;
 use super::value::QueueValue;
@@ -126,7 +126,7 @@ fn pass_over<H: Host>(
     if value.queue.schedules() == 0 {
         return false;
     }
-    let log_as = LogForm::Internal(PASS_OVER, &[]);
+    let log_as = LogForm::Internal(Internal::PassOver, &[]);
     commit(host, key, value, circumstances, &PassOver, log_as).has_changed()
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
 use crate::services::frame::{self, OpenQueue, Source};
-use crate::services::log::{self, LogForm, LoggedCircumstances};
+use crate::services::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
 use crate::services::waiting;
 use crate::services::wish::{Around, JobShape, Shape, Wish};
@@ -99,7 +99,7 @@ impl Node {
                     let names = open.queue().ids_of(&slots);
                     let purge = Remove { ids: names.ids(), counted_as: Removal::Purged };
                     let words = names.words();
-                    let words = LogForm::Internal(c"FORGET", &words);
+                    let words = LogForm::Internal(Internal::Forget, &words);
                     Outcome::Jobs(open.change(&purge, words, |outcome, _| outcome.0))
                 })
             }
