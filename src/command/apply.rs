@@ -34,7 +34,7 @@ use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::leases::is_forged;
 use crate::services::log::{Internal, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 
 /// The commands that an entry of the log may name.
 pub trait LoggedCommands {
@@ -130,7 +130,7 @@ fn replay_forget(
 ) -> Result<bool, Error> {
     // Without ids, it says that groups without jobs are forgotten.
     let ids = if words.remaining() > 0 { Some(words.require_ids()?) } else { None };
-    let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+    let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
         return Ok(false);
     };
     match ids {
@@ -148,7 +148,7 @@ fn replay_settle(
 ) -> Result<bool, Error> {
     // Without ids, it says that a slice of what is pending is carried out.
     let ids = if words.remaining() > 0 { words.require_ids()? } else { Ids::from_slice(&[]) };
-    let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+    let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
         return Ok(false);
     };
     opened.replay_entry(logged, &Settle { ids });
@@ -162,7 +162,7 @@ fn replay_pass_over(
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
     words.end()?;
-    let opened = OpenedQueue::at(call, key, Access::Write)?;
+    let opened = OpenedKey::at(call, key, Access::Write)?;
     Ok(opened.map(|opened| opened.replay_entry(logged, &PassOver)).is_some())
 }
 
@@ -178,5 +178,5 @@ fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Res
     words.end()?;
     effect.check()?;
     check_lease(call, effect.highest_lease())?;
-    Ok(OpenedQueue::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)
+    Ok(OpenedKey::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)
 }

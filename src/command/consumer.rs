@@ -8,10 +8,10 @@ use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
-use crate::server::replies::{Delivered, Replies};
+use crate::server::replies::{JobReply, Replies};
 use crate::services::frame::Source;
 use crate::services::log::LogForm;
-use crate::services::opened::{self, OpenedQueue};
+use crate::services::opened::{self, OpenedKey};
 use crate::services::{Announced, Around, JobShape, Shape};
 
 pub struct Consumer<'c> {
@@ -72,7 +72,7 @@ impl<'c> Consumer<'c> {
     }
 
     /// Hands out what can be had; false, without a reply, when nothing can.
-    pub fn hand_out(
+    pub fn deliver(
         &self,
         call: &Call,
         (key, around): (Arg, Around),
@@ -80,11 +80,11 @@ impl<'c> Consumer<'c> {
         pop: &impl Announced<Outcome = Deliveries>,
         words: LogForm,
     ) -> Result<bool, Error> {
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let would_wait = || self.block.is_some() && call.may_block();
-        Ok(opened.queue_for(source).hand_out(pop, would_wait, words, |deliveries, queue| {
+        Ok(opened.queue_for(source).deliver(pop, would_wait, words, |deliveries, queue| {
             let shape = Shape { around, job: self.job_shape };
             reply(call.replies(), key, shape, deliveries, queue);
         }))
@@ -106,7 +106,7 @@ impl<'c> Consumer<'c> {
 fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queue: &Queue) {
     let jobs = deliveries.iter().map(|delivery| {
         let (id, body) = delivery.id_and_body(queue);
-        Delivered {
+        JobReply {
             id: id.bytes(),
             body,
             lease: (!deliveries.are_finished()).then(|| delivery.lease.number()),

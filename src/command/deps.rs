@@ -13,7 +13,7 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use super::limits::{DEPS_DEFAULT, REPLY_BYTES_MAX};
 use crate::queue::{Id, EDGES_MAX};
 use crate::server::replies::Replies;
@@ -27,7 +27,7 @@ pub struct DepsArgs<'c> {
     count: usize,
 }
 
-impl Look for Deps {
+impl Query for Deps {
     const SPEC: Spec = Spec {
         name: c"dq.deps",
         summary: c"Shows what a job waits for, and what came of it",
@@ -52,14 +52,14 @@ impl Look for Deps {
         Ok(DepsArgs { id, from: from.unwrap_or(0) as usize, count })
     }
 
-    fn reply(args: &DepsArgs, looking: &Looking, replies: Replies) -> Result<(), Error> {
+    fn reply(args: &DepsArgs, context: &QueryContext, replies: Replies) -> Result<(), Error> {
         let DepsArgs { id, from, count } = *args;
-        let queue = looking.queue();
+        let queue = context.queue();
         if queue.get(id).is_none() {
             replies.null();
             return Ok(());
         }
-        let (mut edges, mut next) = queue.edges_to(id, from, count, looking.now);
+        let (mut edges, mut next) = queue.edges_to(id, from, count, context.now);
         let mut bytes = 0;
         let mut is_within = |edge: &crate::queue::EdgeView| {
             let has_room = bytes < REPLY_BYTES_MAX;

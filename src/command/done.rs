@@ -13,7 +13,7 @@ use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
 use super::kinds::{Change, Reply};
 use super::new_job;
-use crate::queue::{self, Followed, Queue, DONE_ADDS_MAX};
+use crate::queue::{self, DoneOutcome, Queue, DONE_ADDS_MAX};
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
 
@@ -56,12 +56,12 @@ impl Change for Done {
     }
 }
 
-impl Reply for Followed {
+impl Reply for DoneOutcome {
     fn reply(&self, queue: &Queue, replies: Replies) -> Result<(), Error> {
         match self {
-            Followed::No => replies.integer(0),
-            Followed::Yes { ids } if ids.is_empty() => replies.integer(1),
-            Followed::Yes { ids } => {
+            DoneOutcome::No => replies.integer(0),
+            DoneOutcome::Yes { ids } if ids.is_empty() => replies.integer(1),
+            DoneOutcome::Yes { ids } => {
                 replies.array(ids.len());
                 for id in ids {
                     match id {
@@ -70,7 +70,7 @@ impl Reply for Followed {
                     }
                 }
             }
-            Followed::Refused(added) => return added.reply(queue, replies),
+            DoneOutcome::Refused(added) => return added.reply(queue, replies),
         }
         Ok(())
     }

@@ -10,7 +10,7 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use super::limits::FORECAST_STEPS_MAX;
 use crate::queue::{Forecast, Millis, Time};
 use crate::server::context::wall_clock;
@@ -19,7 +19,7 @@ use crate::server::spec::{KeyUse, Spec};
 
 pub struct Forecasting;
 
-impl Look for Forecasting {
+impl Query for Forecasting {
     const SPEC: Spec = Spec {
         name: c"dq.forecast",
         summary: c"Tells how many jobs come due in each of the next steps of time",
@@ -47,8 +47,8 @@ impl Look for Forecasting {
         Ok(steps)
     }
 
-    fn reply(steps: &Steps, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        show(&looking.queue().forecast(&steps.from(looking.now)?), replies);
+    fn reply(steps: &Steps, context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        show(&context.queue().forecast(&steps.from(context.now)?), replies);
         Ok(())
     }
 

@@ -8,14 +8,14 @@
 use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::job_reply::reply_job;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use crate::queue::Id;
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Get;
 
-impl Look for Get {
+impl Query for Get {
     const SPEC: Spec = Spec {
         name: c"dq.get",
         summary: c"Shows a job",
@@ -35,9 +35,9 @@ impl Look for Get {
         Ok(id)
     }
 
-    fn reply(id: &Id, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        match looking.queue().get(*id) {
-            Some(job) => reply_job(replies, looking.queue(), &job, looking.now),
+    fn reply(id: &Id, context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        match context.queue().get(*id) {
+            Some(job) => reply_job(replies, context.queue(), &job, context.now),
             None => replies.null(),
         }
         Ok(())

@@ -12,7 +12,7 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use super::limits::{GROUPS_DEFAULT, GROUPS_MAX};
 use crate::queue::{GroupView, Time};
 use crate::server::replies::{Fields, Replies};
@@ -20,7 +20,7 @@ use crate::server::spec::{KeyUse, Spec};
 
 pub struct Groups;
 
-impl Look for Groups {
+impl Query for Groups {
     const SPEC: Spec = Spec {
         name: c"dq.groups",
         summary: c"Iterates over the groups of a queue, with the counts of their jobs",
@@ -43,10 +43,10 @@ impl Look for Groups {
         Ok(GroupsPart { cursor, count: count.unwrap_or(GROUPS_DEFAULT).min(GROUPS_MAX) })
     }
 
-    fn reply(part: &GroupsPart, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        let (groups, next) = looking.queue().scan_groups(part.cursor, part.count);
+    fn reply(part: &GroupsPart, context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        let (groups, next) = context.queue().scan_groups(part.cursor, part.count);
         replies.page(next, groups.len());
-        groups.iter().for_each(|group| reply_group(group, looking.now, replies));
+        groups.iter().for_each(|group| reply_group(group, context.now, replies));
         Ok(())
     }
 

@@ -7,7 +7,7 @@
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use std::num::{NonZeroU32, NonZeroU64};
 
 use crate::queue::{Millis, Rate, Settings, Sink, State, Time, Totals};
@@ -19,7 +19,7 @@ use crate::services::{config, live};
 
 pub struct Info;
 
-impl Look for Info {
+impl Query for Info {
     const SPEC: Spec = Spec {
         name: c"dq.info",
         summary: c"Shows a queue: settings, counts by state, totals, lateness",
@@ -37,8 +37,8 @@ impl Look for Info {
         words.end()
     }
 
-    fn reply((): &(), looking: &Looking, replies: Replies) -> Result<(), Error> {
-        let (queue, now) = (looking.queue(), looking.now);
+    fn reply((): &(), context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        let (queue, now) = (context.queue(), context.now);
         let mut fields = Fields::default();
         show_settings(&mut fields, queue.settings());
         let paused_until = queue.paused_until(now);
@@ -56,22 +56,22 @@ impl Look for Info {
         }
         fields.add("held-behind-dead", queue.held_behind_dead() as u64);
         fields.add("groups", queue.groups_len() as u64);
-        fields.add("waiting-consumers", looking.consumers as u64);
+        fields.add("waiting-consumers", context.consumers as u64);
         fields.add("oldest-ready-ms", queue.oldest_ready().map(|since| now.since(since).as_u64()));
         fields.add("next-due", queue.next_due().map(Time::unix_ms));
         fields.add("last-lease", queue.last_lease().map(|lease| lease.number()));
         fields.add("memory", queue.memory() as u64);
         show_totals(&mut fields, queue.totals());
-        let lateness = looking.value.lateness().so_far();
+        let lateness = context.value.lateness().so_far();
         show_lateness(&mut fields, &lateness);
         fields.add("schedules", queue.schedules() as u64);
         fields.add("total-missed", queue.totals().missed);
         show_lateness_counts(&mut fields, &lateness);
-        fields.add("watchers", looking.watchers as u64);
+        fields.add("watchers", context.watchers as u64);
         let sink = queue.sink();
         fields.add("sink", sink.map(Sink::stream));
         fields.add("sink-maxlen", sink.and_then(Sink::max_len).unwrap_or(0));
-        let error = looking.value.sink_error(now).filter(|_| live::is_primary());
+        let error = context.value.sink_error(now).filter(|_| live::is_primary());
         fields.add("sink-error", error.map(str::as_bytes));
         replies.fields(&fields);
         Ok(())

@@ -16,7 +16,7 @@ use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::log;
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 
 pub struct Kick;
 
@@ -42,7 +42,7 @@ impl Handler for Kick {
         options!(words, {
             "COUNT" => count, count();
         });
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };

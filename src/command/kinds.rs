@@ -16,7 +16,7 @@ use crate::server::spec::Spec;
 use crate::services::divergence;
 use crate::services::frame::Source;
 use crate::services::log::LoggedCircumstances;
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 use crate::services::{Announced, QueueValue};
 
 /// A command that changes a queue.
@@ -65,9 +65,9 @@ impl Reply for Altered {
 }
 
 /// The command as the server sees it.
-pub struct Changing<C>(std::marker::PhantomData<C>);
+pub struct ChangeHandler<C>(std::marker::PhantomData<C>);
 
-impl<C: Change> Handler for Changing<C> {
+impl<C: Change> Handler for ChangeHandler<C> {
     const SPEC: Spec = C::SPEC;
     type Error = Error;
 
@@ -106,15 +106,15 @@ pub fn replay<C: Change>(
     Ok(true)
 }
 
-fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedQueue<'c>>, Error> {
+fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedKey<'c>>, Error> {
     if C::CREATES {
-        return Ok(Some(OpenedQueue::or_created(call, key)?));
+        return Ok(Some(OpenedKey::or_created(call, key)?));
     }
-    Ok(OpenedQueue::at(call, key, Access::Write)?)
+    Ok(OpenedKey::at(call, key, Access::Write)?)
 }
 
 /// A command that looks at a queue.
-pub trait Look {
+pub trait Query {
     const SPEC: Spec;
 
     type Parsed<'c>;
@@ -123,7 +123,11 @@ pub trait Look {
     fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// With an error, nothing has been replied.
-    fn reply(parsed: &Self::Parsed<'_>, looking: &Looking, replies: Replies) -> Result<(), Error>;
+    fn reply(
+        parsed: &Self::Parsed<'_>,
+        context: &QueryContext,
+        replies: Replies,
+    ) -> Result<(), Error>;
 
     /// There is no such key.
     fn reply_missing(_parsed: &Self::Parsed<'_>, replies: Replies) -> Result<(), Error> {
@@ -133,7 +137,7 @@ pub trait Look {
 }
 
 /// What one looks at.
-pub struct Looking<'q> {
+pub struct QueryContext<'q> {
     pub value: &'q QueueValue,
     pub now: Time,
     /// How many clients wait for jobs of this queue.
@@ -142,16 +146,16 @@ pub struct Looking<'q> {
     pub watchers: usize,
 }
 
-impl Looking<'_> {
+impl QueryContext<'_> {
     pub fn queue(&self) -> &Queue {
         self.value.queue()
     }
 }
 
 /// The command as the server sees it.
-pub struct LookingAt<C>(std::marker::PhantomData<C>);
+pub struct QueryHandler<C>(std::marker::PhantomData<C>);
 
-impl<C: Look> Handler for LookingAt<C> {
+impl<C: Query> Handler for QueryHandler<C> {
     const SPEC: Spec = C::SPEC;
     type Error = Error;
 
@@ -159,12 +163,12 @@ impl<C: Look> Handler for LookingAt<C> {
         let mut words = ArgReader::of(call, &C::SPEC, Source::Client);
         let key = words.require()?;
         let parsed = C::parse(words)?;
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Read)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Read)? else {
             return C::reply_missing(&parsed, call.replies());
         };
         let (consumers, watchers) = (opened.consumers(), opened.watchers());
         let (value, now) = opened.look();
-        C::reply(&parsed, &Looking { value, now, consumers, watchers }, call.replies())
+        C::reply(&parsed, &QueryContext { value, now, consumers, watchers }, call.replies())
     }
 }
 

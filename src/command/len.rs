@@ -7,14 +7,14 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use crate::queue::State;
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
 
 pub struct Len;
 
-impl Look for Len {
+impl Query for Len {
     const SPEC: Spec = Spec {
         name: c"dq.len",
         summary: c"Counts the jobs of a queue, or those in one state",
@@ -36,8 +36,8 @@ impl Look for Len {
         Ok(state)
     }
 
-    fn reply(state: &Option<State>, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        let queue = looking.queue();
+    fn reply(state: &Option<State>, context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        let queue = context.queue();
         let jobs = state.map_or(queue.len(), |state| queue.counts().of(state));
         replies.integer(jobs as u64);
         Ok(())

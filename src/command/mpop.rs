@@ -19,7 +19,7 @@ use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::log::{self, LogForm};
-use crate::services::opened::OpenedQueue;
+use crate::services::opened::OpenedKey;
 use crate::services::Around;
 
 pub struct MPop;
@@ -49,13 +49,13 @@ impl Handler for MPop {
         // A queue that hands out nothing may have changed (LATE). So the others are looked at
         // before; the first one is anyway.
         for key in keys.iter().skip(1) {
-            drop(OpenedQueue::at(call, *key, Access::Write)?);
+            drop(OpenedKey::at(call, *key, Access::Write)?);
         }
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
             let (place, words) = ((*key, Around::KeyAndJobs), LogForm::Command(log::POP, &words));
-            if consumer.hand_out(call, place, Source::Client, &consumer.pop, words)? {
+            if consumer.deliver(call, place, Source::Client, &consumer.pop, words)? {
                 return Ok(());
             }
         }

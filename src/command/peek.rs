@@ -18,7 +18,7 @@
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::job_reply::{bytes_of, reply_job};
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use super::limits::{PEEK_JOBS_MAX, REPLY_BYTES_MAX};
 use crate::queue::{After, Id, State, Time};
 use crate::server::replies::Replies;
@@ -26,7 +26,7 @@ use crate::server::spec::{KeyUse, Spec};
 
 pub struct Peek;
 
-impl Look for Peek {
+impl Query for Peek {
     const SPEC: Spec = Spec {
         name: c"dq.peek",
         summary: c"Shows the next jobs in a state, without taking them",
@@ -56,10 +56,10 @@ impl Look for Peek {
         Ok(Page { state, id, time, count: count.unwrap_or(1).min(PEEK_JOBS_MAX) })
     }
 
-    fn reply(page: &Page, looking: &Looking, replies: Replies) -> Result<(), Error> {
+    fn reply(page: &Page, context: &QueryContext, replies: Replies) -> Result<(), Error> {
         let Page { state, id, time, count } = *page;
-        let slots = looking.queue().peek_after(state, &After { id, time }, count);
-        show(&slots.ok_or(Error::NotAfter { state })?, looking, replies);
+        let slots = context.queue().peek_after(state, &After { id, time }, count);
+        show(&slots.ok_or(Error::NotAfter { state })?, context, replies);
         Ok(())
     }
 
@@ -72,18 +72,18 @@ impl Look for Peek {
     }
 }
 
-fn show(slots: &[u32], looking: &Looking, replies: Replies) {
-    let (queue, mut bytes) = (looking.queue(), 0);
+fn show(slots: &[u32], context: &QueryContext, replies: Replies) {
+    let (queue, mut bytes) = (context.queue(), 0);
     let jobs: Vec<_> = slots
         .iter()
         .map_while(|slot| {
             let job = queue.view(*slot).filter(|_| bytes < REPLY_BYTES_MAX)?;
-            bytes += bytes_of(&job, looking.now);
+            bytes += bytes_of(&job, context.now);
             Some(job)
         })
         .collect();
     replies.array(jobs.len());
-    jobs.iter().for_each(|job| reply_job(replies, queue, job, looking.now));
+    jobs.iter().for_each(|job| reply_job(replies, queue, job, context.now));
 }
 
 pub struct Page<'c> {

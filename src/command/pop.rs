@@ -27,7 +27,7 @@ use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::log::{self, LogForm, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 use crate::services::Around;
 
 pub struct Pop;
@@ -57,9 +57,9 @@ impl Handler for Pop {
                 let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
                 let words = log::pop_by_id_words(&pop, &ttr);
                 let words = LogForm::Command(log::POP, &words);
-                consumer.hand_out(call, place, source, &pop, words)?
+                consumer.deliver(call, place, source, &pop, words)?
             }
-            None => consumer.hand_out(call, place, source, &consumer.pop, LogForm::AsSent)?,
+            None => consumer.deliver(call, place, source, &consumer.pop, LogForm::AsSent)?,
         };
         if !has_any {
             consumer.wait(call, &[key], Around::Jobs, source);
@@ -77,7 +77,7 @@ impl Pop {
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
         let consumer = Consumer::parse(words, Asks::ForAny)?;
-        let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         match consumer.by_id() {

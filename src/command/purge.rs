@@ -17,7 +17,7 @@ use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::log;
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 
 pub struct Purge;
 
@@ -46,7 +46,7 @@ impl Handler for Purge {
         let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
         let PurgeArgs { state, older, count } = PurgeArgs::parse(words)?;
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };

@@ -22,7 +22,7 @@ use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::frame::Source;
 use crate::services::log::{LogForm, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedQueue};
+use crate::services::opened::{source_of, OpenedKey};
 
 pub struct Renew;
 
@@ -52,7 +52,7 @@ impl Handler for Renew {
         let RenewArgs { renew, block } = RenewArgs::parse(words)?;
         let all = renew.claims.iter().map(|claim| claim.id.bytes());
         let replies = call.replies();
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             replies.bulks(all);
             return Ok(());
         };
@@ -87,7 +87,7 @@ impl Renew {
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
         let RenewArgs { renew, .. } = RenewArgs::parse(words)?;
-        let Some(opened) = OpenedQueue::at(call, key, Access::Write)? else {
+        let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         opened.replay_entry(logged, &renew);

@@ -20,7 +20,7 @@ use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::frame::Source;
-use crate::services::opened::OpenedQueue;
+use crate::services::opened::OpenedKey;
 
 pub struct JobResult;
 
@@ -42,7 +42,7 @@ impl Handler for JobResult {
         let key = words.require()?;
         let (id, block) = parse(words)?;
         let replies = call.replies();
-        let Some(mut opened) = OpenedQueue::at(call, key, Access::Read)? else {
+        let Some(mut opened) = OpenedKey::at(call, key, Access::Read)? else {
             replies.null();
             return Ok(());
         };

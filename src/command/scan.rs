@@ -12,7 +12,7 @@
 
 use super::arg_reader::{options, ArgReader};
 use super::error::Error;
-use super::kinds::{Look, Looking};
+use super::kinds::{Query, QueryContext};
 use super::limits::{SCAN_JOBS_DEFAULT, SCAN_JOBS_MAX};
 use crate::queue::{Glob, ScanFilter, Scanned, State};
 use crate::server::replies::Replies;
@@ -20,7 +20,7 @@ use crate::server::spec::{KeyUse, Spec};
 
 pub struct Scan;
 
-impl Look for Scan {
+impl Query for Scan {
     const SPEC: Spec = Spec {
         name: c"dq.scan",
         summary: c"Iterates over the ids of a queue's jobs",
@@ -47,8 +47,8 @@ impl Look for Scan {
         Ok(ScanPart { cursor, state, pattern, is_scheduled, count: count.min(SCAN_JOBS_MAX) })
     }
 
-    fn reply(part: &ScanPart, looking: &Looking, replies: Replies) -> Result<(), Error> {
-        let queue = looking.queue();
+    fn reply(part: &ScanPart, context: &QueryContext, replies: Replies) -> Result<(), Error> {
+        let queue = context.queue();
         let (state, pattern, is_scheduled) = (part.state, part.pattern.as_ref(), part.is_scheduled);
         let filter = ScanFilter { state, glob: pattern, is_scheduled };
         let Scanned { slots, next } = queue.scan(part.cursor, &filter, part.count);

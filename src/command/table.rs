@@ -5,7 +5,7 @@ use redis_module::raw;
 use super::apply::{Apply, LoggedCommands};
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{replay, Change, Changing, Handler, Logged, LookingAt};
+use super::kinds::{replay, Change, ChangeHandler, Handler, Logged, QueryHandler};
 use super::{
     add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
     mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
@@ -19,7 +19,7 @@ use crate::services::log::LoggedCircumstances;
 ///
 /// - `change`: it changes a queue, and an entry of the log may name it;
 /// - `pop`: likewise, and it may wait;
-/// - `look`: it looks at a queue;
+/// - `query`: it reads a queue;
 /// - `own`: it is of no kind, and is logged in the words of others, if at all.
 macro_rules! commands {
     ($($kind:ident $module:ident::$command:ident,)*) => {
@@ -39,9 +39,9 @@ macro_rules! commands {
             }
         }
     };
-    (@handler change $module:ident::$command:ident) => { Logged<Changing<$module::$command>> };
+    (@handler change $module:ident::$command:ident) => { Logged<ChangeHandler<$module::$command>> };
     (@handler pop $module:ident::$command:ident) => { Logged<$module::$command> };
-    (@handler look $module:ident::$command:ident) => { LookingAt<$module::$command> };
+    (@handler query $module:ident::$command:ident) => { QueryHandler<$module::$command> };
     (@handler own $module:ident::$command:ident) => { $module::$command };
     (@replay change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
         if $name.eq_ignore_ascii_case(<$module::$command as Change>::SPEC.name.to_bytes()) {
@@ -75,14 +75,14 @@ commands! {
     change resume::Resume,
     own purge::Purge,
     change alter::Alter,
-    look get::Get,
+    query get::Get,
     own result::JobResult,
-    look deps::Deps,
-    look peek::Peek,
-    look scan::Scan,
-    look groups::Groups,
-    look len::Len,
-    look info::Info,
-    look forecast::Forecasting,
+    query deps::Deps,
+    query peek::Peek,
+    query scan::Scan,
+    query groups::Groups,
+    query len::Len,
+    query info::Info,
+    query forecast::Forecasting,
     own next::Next,
 }

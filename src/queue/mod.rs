@@ -60,7 +60,7 @@ pub use kernel::operation::{Affected, Changed, Operation};
 pub use kernel::queue::Queue;
 pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
-pub use kernel::watch::{Finished, JobNews};
+pub use kernel::watch::{FinalResult, JobNews};
 pub use lines::counts::Counts;
 pub use look::dependencies::{EdgeCounts, EdgeState, EdgeView};
 pub use look::forecast::Forecast;
@@ -70,7 +70,7 @@ pub use operation::consume::{
     Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
 };
 pub use operation::depend::Settle;
-pub use operation::done::{Done, Followed, DONE_ADDS_MAX};
+pub use operation::done::{Done, DoneOutcome, DONE_ADDS_MAX};
 pub use operation::leaving::NextToLeave;
 pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume, Resumed};
 pub use operation::new_edges::{EdgeFault, NewEdges};

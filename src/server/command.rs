@@ -29,7 +29,7 @@ pub trait Handler {
 /// Registers a command. False, with a word in the log, when the server won't have it.
 pub fn register<C: Handler>(ctx: *mut raw::RedisModuleCtx) -> bool {
     let spec = &C::SPEC;
-    let tells_keys = has_several_keys(spec.key) && !slots::are_told();
+    let tells_keys = has_several_keys(spec.key) && !slots::has_key_slots();
     let flags = if tells_keys {
         &[spec.flags.to_bytes(), b" getkeys-api"].concat()
     } else {
@@ -73,7 +73,7 @@ unsafe extern "C" fn enter<C: Handler>(
     // SAFETY: as above.
     let asks_for_keys = || unsafe { api!(RedisModule_IsKeysPositionRequest)(ctx) } != 0;
     if has_several_keys(C::SPEC.key) && asks_for_keys() {
-        tell_keys(&call, C::SPEC.key);
+        report_keys(&call, C::SPEC.key);
         return raw::REDISMODULE_OK as c_int;
     }
     if let Err(error) = C::run(&call) {
@@ -95,7 +95,7 @@ const fn has_several_keys(key: KeyUse) -> bool {
 /// Where the keys of a command are that has several. A cluster routes it by this; it doesn't look
 /// at key specs. (Where this can't be asked for, it is routed by its first key: the
 /// server checks nothing of the others, so DQ does: [`Call::are_of_one_slot`].)
-fn tell_keys(call: &Call, key: KeyUse) {
+fn report_keys(call: &Call, key: KeyUse) {
     if key == KeyUse::ChangeWithSink {
         let sink = call.args().position_behind(SINK);
         for at in [Some(1), sink].into_iter().flatten() {
@@ -149,7 +149,7 @@ fn describe(ctx: *mut raw::RedisModuleCtx, spec: &Spec) -> bool {
     };
     let mut keys = match spec.key {
         KeyUse::None => [NO_KEY; 3],
-        KeyUse::TakeOfMany if slots::are_told() => {
+        KeyUse::TakeOfMany if slots::has_key_slots() => {
             let not_key = u64::from(raw::REDISMODULE_CMD_KEY_NOT_KEY);
             [counted_keys(spec), the_key(spec.key.flags() | not_key, 2), NO_KEY]
         }

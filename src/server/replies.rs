@@ -13,7 +13,7 @@ pub enum Value<'v> {
 }
 
 /// A delivered job, as it is in the reply.
-pub struct Delivered<'j> {
+pub struct JobReply<'j> {
     pub id: &'j [u8],
     pub body: &'j [u8],
     pub lease: Option<u64>,
@@ -141,7 +141,7 @@ impl Replies<'_> {
     pub fn deliveries<'j>(
         &self,
         key: Option<&[u8]>,
-        jobs: impl ExactSizeIterator<Item = Delivered<'j>>,
+        jobs: impl ExactSizeIterator<Item = JobReply<'j>>,
     ) {
         if let Some(key) = key {
             self.array(2);

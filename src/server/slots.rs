@@ -107,12 +107,12 @@ pub(super) unsafe fn is_own(name: *mut raw::RedisModuleString) -> bool {
 /// There it has to. With `io-threads`, as nodes of a cluster, Redis 8 and Valkey 8.0 and later ask
 /// a command for its keys on the thread that has read it, where a module's context isn't safe: they
 /// crash, or send nothing to replicas any more.
-pub(super) fn are_told() -> bool {
+pub(super) fn has_key_slots() -> bool {
     // SAFETY: the pointer was written before OnLoad goes on.
     unsafe { raw::RedisModule_ClusterKeySlot }.is_some()
 }
 
-/// The slot of a key, if [`are_told`].
+/// The slot of a key, if [`has_key_slots`].
 ///
 /// # Safety
 /// On the main thread, with a valid name.

@@ -61,7 +61,7 @@ pub fn next_turn<H: Host>(host: H) -> Option<Duration> {
         let until = |deadline: Duration| deadline.saturating_sub(uptime);
         let next_deadline = state.waiters.next_deadline().map(until);
         let to_write = has_writes.then_some(when_writable);
-        let has_more = state.has_to_unblock() || !state.to_look_at.is_empty();
+        let has_more = state.has_to_unblock() || !state.to_check.is_empty();
         let more = has_more.then_some(NEXT_TURN);
         next_deadline.into_iter().chain(to_write).chain(more).min()
     })

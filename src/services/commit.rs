@@ -78,7 +78,7 @@ pub fn commit<H: Host, O: Announced>(
     // The queue is in its new state and the log has it. Now events may say so.
     let announcement = O::announce(&outcome);
     notify::count(&announcement);
-    notify::tell(host, key, &mut value.queue, Some(&announcement));
-    watching::tell(host, key, value, circumstances.now);
+    notify::publish(host, key, &mut value.queue, Some(&announcement));
+    watching::report(host, key, value, circumstances.now);
     outcome
 }

@@ -4,14 +4,14 @@ use super::alarm::TimeSlice;
 use super::commit::{circumstances, circumstances_at, commit};
 use super::host::Host;
 use super::log::{pop_words, LogForm, POP, RELEASE};
-use super::pending::{Assigned, Undelivered};
+use super::pending::{DeliveredJobs, Undelivered};
 use super::place::QueueKey;
 use super::value::QueueValue;
 use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
 
 /// The result of a delivery to a waiting client.
-pub enum Delivered {
-    Jobs(Assigned),
+pub enum DeliveryOutcome {
+    Jobs(DeliveredJobs),
     Nothing,
     /// CONCURRENCY has no free place, and a job is ready: no delivery with a lease is possible.
     ConcurrencyFull,
@@ -27,20 +27,20 @@ pub fn deliver<H: Host>(
     value: &mut QueueValue,
     pop: &Pop,
     now: Time,
-) -> Delivered {
+) -> DeliveryOutcome {
     let circumstances = circumstances_at(host, value, now);
     let words = pop_words(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let deliveries = commit(host, key, value, &circumstances, pop, LogForm::Command(POP, &words));
     if !deliveries.is_empty() {
         let place = (key.database(), key.name().into());
-        Delivered::Jobs(Assigned::new(place, value, &deliveries))
+        DeliveryOutcome::Jobs(DeliveredJobs::new(place, value, &deliveries))
     } else if deliveries.have_ended_early() {
-        Delivered::NotYet
+        DeliveryOutcome::NotYet
     } else if deliveries.lack_places() {
-        Delivered::ConcurrencyFull
+        DeliveryOutcome::ConcurrencyFull
     } else {
-        Delivered::Nothing
+        DeliveryOutcome::Nothing
     }
 }
 

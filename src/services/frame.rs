@@ -37,7 +37,7 @@ pub fn look<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue) -> Time 
 }
 
 /// A queue that is open for a command, and advanced to its time.
-pub struct OpenQueue<'q, H: Host> {
+pub struct Frame<'q, H: Host> {
     host: H,
     key: H::Key<'q>,
     value: &'q mut QueueValue,
@@ -49,7 +49,7 @@ pub struct OpenQueue<'q, H: Host> {
     has_settled: bool,
 }
 
-impl<'q, H: Host> OpenQueue<'q, H> {
+impl<'q, H: Host> Frame<'q, H> {
     /// `entry` has the circumstances of a log entry, where they were logged with it.
     #[inline(always)]
     pub fn new(
@@ -58,7 +58,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         value: &'q mut QueueValue,
         source: Source,
         entry: Option<&'q LoggedCircumstances>,
-    ) -> OpenQueue<'q, H> {
+    ) -> Frame<'q, H> {
         let circumstances = match (entry, source) {
             (Some(entry), _) => entry.circumstances(value.queue.log_state()),
             (None, Source::Client) => circumstances(host, value),
@@ -72,7 +72,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         let answers = entry.map_or(&[][..], |entry| &entry.answers);
         let has_settled =
             source == Source::Client && settle::before_change(host, &key, value, &circumstances);
-        OpenQueue { host, key, value, circumstances, source, answers, has_settled }
+        Frame { host, key, value, circumstances, source, answers, has_settled }
     }
 
     pub fn now(&self) -> Time {
@@ -85,7 +85,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
 
     /// Serves waiting clients first, then this client. Returns false without a reply if nothing is
     /// left for it, or if it could wait and others are still to be served.
-    pub fn hand_out<O: Announced<Outcome = Deliveries>>(
+    pub fn deliver<O: Announced<Outcome = Deliveries>>(
         mut self,
         pop: &O,
         would_wait: impl FnOnce() -> bool,
@@ -152,7 +152,7 @@ impl<'q, H: Host> OpenQueue<'q, H> {
         }
         // Drops the events on a replica, which sends no notifications.
         notify::events(self.host, &mut self.value.queue);
-        watching::tell(self.host, &self.key, self.value, self.circumstances.now);
+        watching::report(self.host, &self.key, self.value, self.circumstances.now);
         // Uses this server's clock: the log's times come from another one.
         let (lease, now) = (self.value.last_lease(), self.host.wall_clock());
         self.host.with(|state| state.leases.observe(lease, now));

@@ -1,4 +1,4 @@
-//! When the timer must look at which queue. No server in here, so that it can be tested.
+//! When the timer must retry at which queue. No server in here, so that it can be tested.
 //!
 //! A hint is a (time, database, key), at most one per queue. The timer opens the key at that time
 //! and checks whether the queue is there. So if the server removes a key without a call to us
@@ -30,9 +30,9 @@ pub struct Hints {
     deferred: Deferred,
 }
 
-/// When to look again: at this time, or at once in a later generation.
+/// When to retry again: at this time, or at once in a later generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Look {
+struct Retry {
     generation: u64,
     at: Time,
 }
@@ -40,38 +40,38 @@ struct Look {
 /// Hints of keys that belong to another node.
 #[derive(Default)]
 struct Deferred {
-    /// When to look at each key again.
-    looks: BTreeMap<(KeyRef, Time), Look>,
-    /// The content of `looks`, sorted by that time.
-    by_look: BTreeSet<(Look, KeyRef, Time)>,
+    /// When to retry at each key again.
+    retries: BTreeMap<(KeyRef, Time), Retry>,
+    /// The content of `retries`, sorted by that time.
+    by_retry: BTreeSet<(Retry, KeyRef, Time)>,
     generation: u64,
 }
 
 impl Deferred {
     const NONE: Deferred =
-        Deferred { looks: BTreeMap::new(), by_look: BTreeSet::new(), generation: 0 };
+        Deferred { retries: BTreeMap::new(), by_retry: BTreeSet::new(), generation: 0 };
 
     fn add(&mut self, place: KeyRef, time: Time, again: Time) {
         self.remove(&place, time);
-        let look = Look { generation: self.generation, at: again };
-        self.looks.insert((place.clone(), time), look);
-        self.by_look.insert((look, place, time));
+        let retry = Retry { generation: self.generation, at: again };
+        self.retries.insert((place.clone(), time), retry);
+        self.by_retry.insert((retry, place, time));
     }
 
     /// Returns whether it was there.
     fn remove(&mut self, place: &KeyRef, time: Time) -> bool {
-        let look = self.looks.remove(&(place.clone(), time));
-        look.is_some_and(|look| self.by_look.remove(&(look, place.clone(), time)))
+        let retry = self.retries.remove(&(place.clone(), time));
+        retry.is_some_and(|retry| self.by_retry.remove(&(retry, place.clone(), time)))
     }
 
     fn earliest(&self) -> Option<Time> {
-        let (look, ..) = self.by_look.first()?;
-        Some(if look.generation < self.generation { Time::ZERO } else { look.at })
+        let (retry, ..) = self.by_retry.first()?;
+        Some(if retry.generation < self.generation { Time::ZERO } else { retry.at })
     }
 
     fn take_due(&mut self, now: Time) -> Option<Hint> {
-        let (look, place, time) = self.by_look.first()?.clone();
-        (look.generation < self.generation || look.at <= now).then(|| {
+        let (retry, place, time) = self.by_retry.first()?.clone();
+        (retry.generation < self.generation || retry.at <= now).then(|| {
             self.remove(&place, time);
             Hint { time, database: place.0, key: place.1 }
         })
@@ -91,7 +91,7 @@ impl Hints {
     pub const NONE: Hints = Hints { databases: BTreeMap::new(), deferred: Deferred::NONE };
 
     pub fn len(&self) -> usize {
-        self.databases.values().map(BTreeMap::len).sum::<usize>() + self.deferred.looks.len()
+        self.databases.values().map(BTreeMap::len).sum::<usize>() + self.deferred.retries.len()
     }
 
     pub fn add(&mut self, time: Time, database: Database, key: &[u8]) {
@@ -100,7 +100,8 @@ impl Hints {
 
     pub fn remove(&mut self, time: Time, database: Database, key: &[u8]) {
         // Another queue with the same hint keeps its own.
-        if !self.deferred.looks.is_empty() && self.deferred.remove(&(database, key.into()), time) {
+        if !self.deferred.retries.is_empty() && self.deferred.remove(&(database, key.into()), time)
+        {
             return;
         }
         let Some(hints) = self.databases.get_mut(&database) else {
@@ -127,7 +128,7 @@ impl Hints {
     }
 
     /// All deferred hints come now.
-    pub fn release(&mut self) {
+    pub fn resume_deferred(&mut self) {
         self.deferred.generation += 1;
     }
 
@@ -166,7 +167,7 @@ impl Hints {
 
     pub fn swap(&mut self, a: Database, b: Database) {
         // Hints are only deferred in a cluster, which has no SWAPDB.
-        for (_, (database, key), time) in std::mem::take(&mut self.deferred).by_look {
+        for (_, (database, key), time) in std::mem::take(&mut self.deferred).by_retry {
             self.add(time, database, &key);
         }
         let (of_a, of_b) = (self.databases.remove(&a), self.databases.remove(&b));
@@ -182,7 +183,7 @@ impl Hints {
         };
         let is_its = |(place, _): &&(KeyRef, Time)| place.0 == database;
         let deferred: Vec<(KeyRef, Time)> =
-            self.deferred.looks.keys().filter(is_its).cloned().collect();
+            self.deferred.retries.keys().filter(is_its).cloned().collect();
         for (place, time) in &deferred {
             self.deferred.remove(place, *time);
         }
@@ -247,7 +248,7 @@ mod tests {
         assert_eq!(hints.take_due(at(1_000)), Some(hint.clone()));
         // When slots have moved, it comes at once.
         hints.defer(hint.clone(), at(2_000));
-        hints.release();
+        hints.resume_deferred();
         assert_eq!(
             (hints.earliest(), hints.take_due(at(1_000))),
             (Some(Time::ZERO), Some(hint.clone()))

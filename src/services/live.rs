@@ -8,7 +8,7 @@ use super::host::Host;
 use super::place::{Access, Closed, Database};
 use super::state::State;
 use super::value::QueueValue;
-use super::watchers::Ended;
+use super::watchers::JobOutcome;
 use super::wish::{Around, JobShape, JobsWish, Wish};
 use super::{async_load, config, info, moved, pacemaker, waiting, wakeup};
 use crate::queue::{Cron, Defaults, Mode, Time};
@@ -19,7 +19,7 @@ use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key};
 use crate::server::logfile;
 use crate::server::main_thread::MainThread;
-use crate::server::replies::{Delivered, Replies};
+use crate::server::replies::{JobReply, Replies};
 use crate::server::{slots, timer};
 
 static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
@@ -119,8 +119,8 @@ fn reply_to_waiting_client(wish: Option<Wish>, replies: Replies) {
     match wish {
         Some(Wish::Jobs(wish)) => reply_with_jobs(&wish, replies),
         Some(Wish::Outcome(wish)) => match wish.told.get() {
-            Some(Ended::In(state, what)) => replies.outcome(state.name(), what.as_deref()),
-            Some(Ended::Gone) | None => replies.null(),
+            Some(JobOutcome::In(state, what)) => replies.outcome(state.name(), what.as_deref()),
+            Some(JobOutcome::Gone) | None => replies.null(),
         },
         Some(Wish::Leases(wish)) => replies.bulks(wish.void_ids().into_iter()),
         None => replies.null(),
@@ -132,7 +132,7 @@ fn reply_with_jobs(wish: &JobsWish, replies: Replies) {
         replies.null();
         return;
     };
-    let jobs = assigned.jobs.iter().map(|job| Delivered {
+    let jobs = assigned.jobs.iter().map(|job| JobReply {
         id: &job.id,
         body: &job.body,
         lease: (terms.mode == Mode::Lease).then(|| job.lease.number()),

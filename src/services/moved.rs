@@ -19,7 +19,7 @@ const STEP_HINTS: usize = 100;
 /// Slots begin to move to this node, have moved, or their move was cancelled.
 pub fn on_slots_moved<H: Host>(host: H) {
     host.with(|state| {
-        state.hints.release();
+        state.hints.resume_deferred();
         state.moved = Walk { is_under_way: true, reached: None };
     });
     arm(host, Some(NEXT_TURN));

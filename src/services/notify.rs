@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::host::Host;
 use super::place::QueueKey;
 use crate::queue::{
-    Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, Effect, Events, Finish, Followed,
-    ForgetGroups, KickJob, Operation, PassOver, Pause, Pop, PopById, Queue, Release, Remove, Renew,
-    Resume, Resumed, Settle, Touch,
+    Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, DoneOutcome, Effect, Events,
+    Finish, ForgetGroups, KickJob, Operation, PassOver, Pause, Pop, PopById, Queue, Release,
+    Remove, Renew, Resume, Resumed, Settle, Touch,
 };
 
 const ADDED: &CStr = c"dq.added";
@@ -112,10 +112,10 @@ impl Announced for Finish<'_> {
 }
 
 impl Announced for Done<'_> {
-    fn announce(followed: &Followed) -> Announcement {
+    fn announce(followed: &DoneOutcome) -> Announcement {
         let added = match followed {
-            Followed::Yes { ids } => ids.iter().flatten().count(),
-            Followed::No | Followed::Refused(_) => 0,
+            DoneOutcome::Yes { ids } => ids.iter().flatten().count(),
+            DoneOutcome::No | DoneOutcome::Refused(_) => 0,
         };
         Announcement::event(FINISHED).count(&JOBS_FINISHED, 1).count(&JOBS_ADDED, added)
     }
@@ -175,7 +175,12 @@ pub fn events<H: Host>(host: H, queue: &mut Queue) -> Events {
 }
 
 /// Tells watchers what has just been done to the queue, if anything, and what time did to it.
-pub fn tell<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, done: Option<&Announcement>) {
+pub fn publish<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    queue: &mut Queue,
+    done: Option<&Announcement>,
+) {
     let Events { is_any_ready, is_any_dead, .. } = events(host, queue);
     let event = done.and_then(|announcement| announcement.event);
     if event.is_none() && !is_any_ready && !is_any_dead {

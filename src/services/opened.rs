@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::divergence;
-use super::frame::{self, OpenQueue, Source};
+use super::frame::{self, Frame, Source};
 use super::host::Host;
 use super::live::{is_settled_primary, Live};
 use super::log::{LogForm, LoggedCircumstances};
@@ -31,33 +31,33 @@ pub fn source_of(call: &Call) -> Source {
 }
 
 /// A queue that a command has opened.
-pub struct OpenedQueue<'c> {
+pub struct OpenedKey<'c> {
     key: Key<'c>,
     value: OpenValue<'c, QueueValue>,
     is_new: bool,
 }
 
-impl<'c> OpenedQueue<'c> {
+impl<'c> OpenedKey<'c> {
     /// `None` if there is no such key.
     pub fn at(
         call: &Call<'c>,
         name: Arg<'c>,
         access: Access,
-    ) -> Result<Option<OpenedQueue<'c>>, WrongType> {
+    ) -> Result<Option<OpenedKey<'c>>, WrongType> {
         let key = call.key(name);
-        Ok(key.open(access)?.map(|value| OpenedQueue { key, value, is_new: false }))
+        Ok(key.open(access)?.map(|value| OpenedKey { key, value, is_new: false }))
     }
 
     /// Creates the key if there is none.
-    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<OpenedQueue<'c>, WrongType> {
+    pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<OpenedKey<'c>, WrongType> {
         let key = call.key(name);
         let (value, is_new) = key.open_or_create(|| {
             lifecycle::new(Live::WITHOUT_CONTEXT, Queue::new(context::hash_seed()))
         })?;
-        Ok(OpenedQueue { key, value, is_new })
+        Ok(OpenedKey { key, value, is_new })
     }
 
-    /// Applies an operation as a command of this source: see [`OpenQueue::change`].
+    /// Applies an operation as a command of this source: see [`Frame::change`].
     pub fn change<O: Announced, R>(
         mut self,
         source: Source,
@@ -78,7 +78,7 @@ impl<'c> OpenedQueue<'c> {
         if !value.queue.compare_checksum(Checksum(logged.check)) {
             divergence::report(key.name());
         }
-        let open = OpenQueue::new(Live::WITHOUT_CONTEXT, key, value, Source::Log, Some(logged));
+        let open = Frame::new(Live::WITHOUT_CONTEXT, key, value, Source::Log, Some(logged));
         let has_changed =
             open.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
         self.close(has_changed);
@@ -93,8 +93,8 @@ impl<'c> OpenedQueue<'c> {
 
     /// Opens the frame for a command of this source.
     #[inline(always)]
-    pub fn queue_for(&mut self, source: Source) -> OpenQueue<'_, Live<'static>> {
-        OpenQueue::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source, None)
+    pub fn queue_for(&mut self, source: Source) -> Frame<'_, Live<'static>> {
+        Frame::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source, None)
     }
 
     /// Advances the queue for a read-only command. Returns the queue and its current time.
@@ -120,7 +120,7 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
     }
 }
 
-impl OpenedQueue<'_> {
+impl OpenedKey<'_> {
     /// Makes the client wait until this job is done, dead or gone. False if it can't wait.
     pub fn wait_for_job(
         &mut self,

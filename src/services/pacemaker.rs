@@ -42,7 +42,7 @@ pub fn on_swapped<H: Host>(host: H, a: Database, b: Database) {
 /// A database, or all of them, is about to be emptied.
 pub fn on_flushed<H: Host>(host: H, database: Option<Database>) {
     lazyfree::free_hints(host.with(|state| state.hints.take(database)));
-    watching::look_at_all_soon(host, database);
+    watching::check_all_soon(host, database);
     arm(host, None);
     if database.is_none() {
         host.with(|state| state.sums.flush());
@@ -77,7 +77,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
         }
     });
     if !is_loading {
-        watching::look_at_all_soon(host, None);
+        watching::check_all_soon(host, None);
         arm(host, Some(NEXT_TURN));
     }
 }
@@ -103,7 +103,7 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.removed_bytes = 0);
     // Clients first: those that wait for what a job or a lease came to; and, where the last run left
     // work, those that wait for jobs get half of the budget before more queues are advanced.
-    waiting::look_on(host, &slice);
+    waiting::check_watched(host, &slice);
     if host.with(|state| state.is_behind) {
         waiting::run_slice_for_waiting(host, &slice.half());
     }
@@ -133,7 +133,7 @@ fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
         let next = host.open((hint.database, &hint.key), access, |key, value| {
             // If another queue is at the key now, it has its own hint.
             let is_its = value.hint == Some(hint.time);
-            is_its.then(|| look_after(host, &key, value, access, slice)).flatten()
+            is_its.then(|| run_due(host, &key, value, access, slice)).flatten()
         });
         match next {
             Ok(Some(next)) => host.with(|state| state.hints.add(next, hint.database, &hint.key)),
@@ -144,7 +144,7 @@ fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
 }
 
 /// Advances a queue, and does what follows. Returns the time of its next hint.
-fn look_after<H: Host>(
+fn run_due<H: Host>(
     host: H,
     key: &H::Key<'_>,
     value: &mut QueueValue,
@@ -154,10 +154,10 @@ fn look_after<H: Host>(
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     // What time did is an event, though nothing is logged.
-    notify::tell(host, key, &mut value.queue, None);
+    notify::publish(host, key, &mut value.queue, None);
     // Clients that watch jobs of this queue; the rest of them in the next turn.
-    if !watching::tell_due(host, key, value, now, slice) {
-        watching::look_soon(host, key.database(), key.name());
+    if !watching::report_due(host, key, value, now, slice) {
+        watching::check_soon(host, key.database(), key.name());
     }
     // What is logged: only where this server may write, so not on a replica or while it is paused.
     let may_change = access == Access::Write;
@@ -175,7 +175,7 @@ fn look_after<H: Host>(
     }
     let sink_again = sink::pour(host, key, value, slice, now);
     // All of this has moved the next time at which there is something to do, so it is found last.
-    let next = value.queue.find_wake_at().into_iter().chain(watching::next_look(host, key)).min();
+    let next = value.queue.find_wake_at().into_iter().chain(watching::next_check(host, key)).min();
     let next = next.map(|next| match access {
         // Other queues come first.
         Access::Write => next.max(forgets_again.unwrap_or(next)),

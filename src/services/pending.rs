@@ -16,7 +16,7 @@ pub struct PendingDelivery {
 
 /// The jobs that a waiting client is to get.
 #[derive(Debug)]
-pub struct Assigned {
+pub struct DeliveredJobs {
     /// The key of the queue when the client was served.
     pub place: KeyRef,
     queue: QueueNumber,
@@ -24,9 +24,9 @@ pub struct Assigned {
     bytes: usize,
 }
 
-impl Assigned {
+impl DeliveredJobs {
     /// Must be called before the queue changes again.
-    pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> Assigned {
+    pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> DeliveredJobs {
         let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
             let (id, body) = delivery.id_and_body(queue);
             let (lease, attempt, occurrence) =
@@ -36,7 +36,7 @@ impl Assigned {
         let jobs: Vec<PendingDelivery> =
             deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
         let bytes = jobs.iter().map(|job| job.id.len() + job.body.len()).sum();
-        Assigned { place, queue: value.number(), jobs, bytes }
+        DeliveredJobs { place, queue: value.number(), jobs, bytes }
     }
 
     /// Of the ids and bodies.

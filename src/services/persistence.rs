@@ -159,7 +159,7 @@ impl StoredValue for QueueValue {
         let jobs = input.unsigned()?;
         let record = QueueRecord::decode(input.buffer()?.bytes())?;
         let mut queue = Queue::new(context::hash_seed());
-        queue.expect(jobs);
+        queue.reserve(jobs);
         while (queue.len() as u64) < jobs {
             load_block(&mut queue, input)?;
         }

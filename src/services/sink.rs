@@ -136,7 +136,7 @@ fn refused<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, error:
     let stream = value.queue.sink().map_or(&[][..], Sink::stream);
     let trouble = value.sink_trouble.get_or_insert_default();
     let wait = trouble.begin(stream, &error);
-    if !trouble.has_been_told(host.uptime()) {
+    if !trouble.was_logged(host.uptime()) {
         let stream = stream.escape_ascii();
         host.warn(&format!(
             "the jobs of queue '{}' can't leave for the stream '{stream}': {error}. They stay ready, \

@@ -49,7 +49,7 @@ impl SinkTrouble {
     }
 
     /// Whether the log has a line of this refusal; if not, it gets one now.
-    pub fn has_been_told(&mut self, uptime: Duration) -> bool {
+    pub fn was_logged(&mut self, uptime: Duration) -> bool {
         let is_told = self.told.as_ref().is_some_and(|(told, when)| {
             Some(told) == self.refusal.as_ref() && uptime.saturating_sub(*when) < BETWEEN_WARNINGS
         });

@@ -21,11 +21,11 @@ pub struct State<C> {
     /// Keys that may have jobs for their waiting clients.
     pub to_serve: BTreeSet<KeyRef>,
     /// Keys at which what clients watch is to be looked at; what is behind this, if anything.
-    pub to_look_at: BTreeMap<KeyRef, Option<Subject>>,
+    pub to_check: BTreeMap<KeyRef, Option<Subject>>,
     /// Of these the slots are on their way to another node: the server will send their clients
     /// there. They are looked at again at this uptime.
     pub leaving: Vec<KeyRef>,
-    pub look_again_at: Duration,
+    pub retry_checks_at: Duration,
     /// Clients to unblock; and whether the end of this turn is awaited for that.
     pub to_unblock: VecDeque<Ticket>,
     pub is_turn_end_awaited: bool,
@@ -67,9 +67,9 @@ impl<C: Copy> State<C> {
     pub const NEW: State<C> = State {
         waiters: Waiters::NONE,
         to_serve: BTreeSet::new(),
-        to_look_at: BTreeMap::new(),
+        to_check: BTreeMap::new(),
         leaving: Vec::new(),
-        look_again_at: Duration::ZERO,
+        retry_checks_at: Duration::ZERO,
         to_unblock: VecDeque::new(),
         is_turn_end_awaited: false,
         looked_at: None,

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::pending::Assigned;
+use super::pending::DeliveredJobs;
 use super::place::{Database, KeyRef, Ticket};
 use super::watchers::{Step, Watchers};
 use super::wish::{JobsWish, LeasesWish, OutcomeWish, Wish};
@@ -137,7 +137,7 @@ impl<C: Copy> Waiters<C> {
     }
 
     /// Assigns jobs to a client, which then leaves all lines.
-    pub fn assign(&mut self, ticket: Ticket, assigned: Assigned) {
+    pub fn assign(&mut self, ticket: Ticket, assigned: DeliveredJobs) {
         self.leave_lines(ticket);
         if let Some(Waiter { wish: Wish::Jobs(wish), .. }) = self.waiters.get_mut(&ticket) {
             self.assigned_bytes += assigned.bytes();
@@ -163,7 +163,7 @@ impl<C: Copy> Waiters<C> {
             match self.watchers.step() {
                 Step::Idle => break,
                 Step::Quiet => {}
-                Step::Void(ticket) => tickets.extend(self.tell_void(ticket).then_some(ticket)),
+                Step::Void(ticket) => tickets.extend(self.reply_void(ticket).then_some(ticket)),
                 Step::Over(over) => {
                     let is_news = |ticket: &Ticket| {
                         self.waiters.get(ticket).is_some_and(|waiter| !waiter.has_timed_out)
@@ -177,7 +177,7 @@ impl<C: Copy> Waiters<C> {
 
     /// A lease of a client is void. Whether the client is to be unblocked for that: not if another
     /// one was void before.
-    fn tell_void(&mut self, ticket: Ticket) -> bool {
+    fn reply_void(&mut self, ticket: Ticket) -> bool {
         match self.waiters.get_mut(&ticket) {
             Some(Waiter { wish: Wish::Leases(wish), has_timed_out: false, .. }) => wish.tell(),
             Some(_) | None => false,
@@ -359,7 +359,7 @@ mod tests {
         let mut value =
             QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
         let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
-        waiters.assign(ticket, Assigned::new((0, b"x"[..].into()), &value, &nothing));
+        waiters.assign(ticket, DeliveredJobs::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));
         let Some(Wish::Jobs(left)) = waiters.leave(ticket) else { panic!() };

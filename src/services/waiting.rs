@@ -18,11 +18,11 @@ use std::time::Duration;
 
 use super::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use super::commit::time_for;
-use super::delivery::{self, Delivered};
+use super::delivery::{self, DeliveryOutcome};
 use super::host::Host;
 use super::place::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use super::value::QueueValue;
-use super::watchers::Ended;
+use super::watchers::JobOutcome;
 use super::wish::{JobsWish, LeasesWish, Wish, REPLY_BYTES_IN_A_TURN};
 use super::{sink, wakeup, watching};
 use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
@@ -134,14 +134,14 @@ pub fn serve<H: Host>(
             return false;
         }
         let assigned = match delivery::deliver(host, key, value, &pop, now) {
-            Delivered::Jobs(assigned) => assigned,
-            Delivered::ConcurrencyFull if only.is_none() => {
+            DeliveryOutcome::Jobs(assigned) => assigned,
+            DeliveryOutcome::ConcurrencyFull if only.is_none() => {
                 only = Some(Mode::NoAck);
                 continue;
             }
-            Delivered::Nothing | Delivered::ConcurrencyFull => return true,
-            Delivered::NotYet if slice.is_over(host) => return false,
-            Delivered::NotYet => continue,
+            DeliveryOutcome::Nothing | DeliveryOutcome::ConcurrencyFull => return true,
+            DeliveryOutcome::NotYet if slice.is_over(host) => return false,
+            DeliveryOutcome::NotYet => continue,
         };
         host.with(|state| state.waiters.assign(ticket, assigned));
         unblock_soon(host, [ticket]);
@@ -160,12 +160,12 @@ pub fn serve_soon<H: Host>(host: H, database: Database, name: &[u8]) {
 /// There is a new value at this key. The server calls this for every client that waits there.
 pub fn on_key_ready<H: Host>(host: H, database: Database, name: &[u8]) {
     serve_soon(host, database, name);
-    watching::look_soon(host, database, name);
+    watching::check_soon(host, database, name);
 }
 
 /// Makes the timer look at every key with waiting clients.
 pub fn serve_all_soon<H: Host>(host: H) {
-    watching::look_at_all_soon(host, None);
+    watching::check_all_soon(host, None);
     host.with(|state| {
         let places = state.waiters.keys_behind(None, usize::MAX);
         state.to_serve.extend(places);
@@ -232,14 +232,14 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
 
 /// Looks at what clients watch where another queue may be. The timer does it first: what it does to
 /// that queue is to be told.
-pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
-    look_again(host);
+pub fn check_watched<H: Host>(host: H, slice: &TimeSlice) {
+    retry_checks(host);
     let mut left_over = Vec::new();
-    while let Some((place, last)) = host.with(|state| state.to_look_at.pop_first()) {
+    while let Some((place, last)) = host.with(|state| state.to_check.pop_first()) {
         let (database, name) = &place;
         let looked = host.open((*database, name), Access::Read, |key, value| {
             let now = time_for(&value.queue, host.wall_clock());
-            let last = watching::look_at_all(host, &key, value, now, last, slice);
+            let last = watching::check_all(host, &key, value, now, last, slice);
             wakeup::plan(host, value, || *database, || name);
             watching::plan(host, &key, value);
             last
@@ -251,35 +251,35 @@ pub fn look_on<H: Host>(host: H, slice: &TimeSlice) {
                 watching::on_gone_from(host, *database, name);
             }
             // The server sends its clients to the other node.
-            Err(Closed::Missing | Closed::NotOwn) => look_later(host, place),
+            Err(Closed::Missing | Closed::NotOwn) => check_later(host, place),
         }
         if slice.is_over(host) {
             break;
         }
     }
-    host.with(|state| state.to_look_at.extend(left_over));
+    host.with(|state| state.to_check.extend(left_over));
 }
 
-fn look_later<H: Host>(host: H, place: KeyRef) {
+fn check_later<H: Host>(host: H, place: KeyRef) {
     let again = host.uptime().saturating_add(LOOKS_AGAIN_AFTER);
     host.with(|state| {
         if state.leaving.is_empty() {
-            state.look_again_at = again;
+            state.retry_checks_at = again;
         }
         state.leaving.push(place);
     });
 }
 
 /// While clients wait, the timer comes once a second at least.
-fn look_again<H: Host>(host: H) {
+fn retry_checks<H: Host>(host: H) {
     if host.with(|state| state.leaving.is_empty()) {
         return;
     }
     let uptime = host.uptime();
     host.with(|state| {
-        if state.look_again_at <= uptime {
+        if state.retry_checks_at <= uptime {
             let places = std::mem::take(&mut state.leaving).into_iter();
-            state.to_look_at.extend(places.map(|place| (place, None)));
+            state.to_check.extend(places.map(|place| (place, None)));
         }
     });
 }
@@ -393,9 +393,9 @@ fn as_it_is_now<H: Host>(host: H, wish: Wish) -> Wish {
             let (database, name) = &wish.place;
             let told = host.open((*database, name), Access::Read, |_, value| {
                 let now = time_for(&value.queue, host.wall_clock());
-                Id::new(&wish.id).map(|id| watching::told_now(&value.queue, id, now))
+                Id::new(&wish.id).map(|id| watching::outcome_now(&value.queue, id, now))
             });
-            let ended = told.ok().flatten().unwrap_or(Ended::Gone);
+            let ended = told.ok().flatten().unwrap_or(JobOutcome::Gone);
             Wish::Outcome(wish.ended(ended))
         }
         Wish::Leases(wish) => {
@@ -451,7 +451,7 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();
-        state.to_look_at.clear();
+        state.to_check.clear();
         state.leaving.clear();
         state.undelivered.clear();
     });

@@ -12,23 +12,23 @@ use super::place::{Database, KeyRef, Ticket};
 use crate::queue::{Lease, State, Time};
 
 /// What all clients are told that wait for a job; empty until then.
-pub type Told = Arc<OnceLock<Ended>>;
+pub type Told = Arc<OnceLock<JobOutcome>>;
 
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum JobOutcome {
     /// There is no such job.
     Gone,
     /// It is in this state, with its result or reason.
     In(State, Option<Box<[u8]>>),
 }
 
-impl Ended {
+impl JobOutcome {
     /// Of the result or reason.
     pub fn bytes(&self) -> usize {
         match self {
-            Ended::In(_, Some(what)) => what.len(),
-            Ended::In(_, None) | Ended::Gone => 0,
+            JobOutcome::In(_, Some(what)) => what.len(),
+            JobOutcome::In(_, None) | JobOutcome::Gone => 0,
         }
     }
 }
@@ -221,7 +221,7 @@ impl Watchers {
         database: Database,
         key: &[u8],
         id: &[u8],
-        ended: Ended,
+        ended: JobOutcome,
     ) -> BTreeSet<Ticket> {
         let told = self.change(database, key, |at| at.forget_job(id));
         told.flatten().map_or(BTreeSet::new(), |of_job| of_job.tell(ended))
@@ -263,7 +263,7 @@ impl Watchers {
     }
 
     /// When time alone next changes something that is watched at this key.
-    pub fn next_look(&self, database: Database, key: &[u8]) -> Option<Time> {
+    pub fn next_check(&self, database: Database, key: &[u8]) -> Option<Time> {
         self.at(database, key)?.looks.first().map(|(time, _)| *time)
     }
 
@@ -338,7 +338,7 @@ fn change<R>(
 }
 
 impl OfJob {
-    fn tell(self, ended: Ended) -> BTreeSet<Ticket> {
+    fn tell(self, ended: JobOutcome) -> BTreeSet<Ticket> {
         // It is the only time.
         drop(self.told.set(ended));
         self.tickets
@@ -357,7 +357,7 @@ impl AtKey {
     /// A step of what its clients are told, and of what is freed then; `None` once nothing is left.
     fn clear_one(&mut self) -> Option<Step> {
         if let Some((_, of_job)) = self.jobs.pop_first() {
-            return Some(Step::Over(of_job.tell(Ended::Gone)));
+            return Some(Step::Over(of_job.tell(JobOutcome::Gone)));
         }
         if let Some(ticket) = self.holders.pop_first() {
             return Some(Step::Void(ticket));

@@ -13,9 +13,9 @@ use super::host::Host;
 use super::place::{Database, KeyRef, QueueKey};
 use super::value::QueueValue;
 use super::wakeup;
-use super::watchers::{Ended, Held, Subject};
+use super::watchers::{Held, JobOutcome, Subject};
 use super::wish::Wish;
-use crate::queue::{Claim, Finished, Id, JobNews, Lease, Queue, State, Time};
+use crate::queue::{Claim, FinalResult, Id, JobNews, Lease, Queue, State, Time};
 
 /// How many things are looked at between two looks at the clock: some tens of microseconds.
 const STEP: usize = 100;
@@ -45,7 +45,7 @@ pub fn leases_wish(
     now: Time,
     claims: &[Claim],
 ) -> Result<Wish, Vec<usize>> {
-    let is_void = |claim: &Claim| !queue.is_good(now, claim);
+    let is_void = |claim: &Claim| !queue.is_valid(now, claim);
     let void = claims.iter().enumerate().filter(|(_, claim)| is_void(claim));
     let void: Vec<usize> = void.map(|(place, _)| place).collect();
     if !void.is_empty() {
@@ -60,30 +60,30 @@ pub fn leases_wish(
 }
 
 /// When time alone next changes something that is watched at this key.
-pub fn next_look<H: Host>(host: H, key: &impl QueueKey) -> Option<Time> {
+pub fn next_check<H: Host>(host: H, key: &impl QueueKey) -> Option<Time> {
     let database = key.database();
-    host.with(|state| state.waiters.watchers.next_look(database, key.name()))
+    host.with(|state| state.waiters.watchers.next_check(database, key.name()))
 }
 
 /// Makes the timer come when time changes something that is watched here. For most of that it comes
 /// anyway; but a dead job whose life is over too changes nothing.
 pub fn plan<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue) {
-    if let Some(time) = next_look(host, key) {
+    if let Some(time) = next_check(host, key) {
         wakeup::plan_by(host, value, time, key.database(), key.name());
     }
 }
 
 /// Tells clients what an operation has done to what they watch.
 #[inline]
-pub fn tell<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
+pub fn report<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
     if value.queue.has_news() {
-        tell_news(host, key, value, now);
+        report_news(host, key, value, now);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
+fn report_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now: Time) {
     let mut news = value.queue.take_news();
     // What a log repeats is old.
     if host.with(|state| state.is_loading) {
@@ -91,8 +91,8 @@ fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now:
     }
     // Jobs that were finished first: they may be gone by now.
     for JobNews { id, finished, .. } in &mut news {
-        if let Some(Finished { result }) = finished.take() {
-            end(host, key, id, Ended::In(State::Done, result));
+        if let Some(FinalResult { result }) = finished.take() {
+            end(host, key, id, JobOutcome::In(State::Done, result));
         }
     }
     for JobNews { id, lease, .. } in news {
@@ -113,7 +113,7 @@ fn tell_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, now:
 }
 
 /// Tells clients what time has done to what they watch. False if the time slice was too short.
-pub fn tell_due<H: Host>(
+pub fn report_due<H: Host>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
@@ -139,7 +139,7 @@ pub fn tell_due<H: Host>(
 
 /// Looks at what is watched at this key, after `last`. Returns up to where, if the time slice was
 /// too short.
-pub fn look_at_all<H: Host>(
+pub fn check_all<H: Host>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
@@ -180,7 +180,7 @@ fn look<H: Host>(
 ) -> usize {
     match subject {
         Subject::Job(name) => {
-            match Id::new(name).map_or(Some(Ended::Gone), |id| ended(queue, id, now)) {
+            match Id::new(name).map_or(Some(JobOutcome::Gone), |id| ended(queue, id, now)) {
                 Some(ended) => {
                     let bytes = ended.bytes();
                     end(host, key, name, ended);
@@ -191,7 +191,7 @@ fn look<H: Host>(
         }
         Subject::Lease(held) => {
             let (lease, name) = held;
-            let id = Id::new(name).filter(|id| is_good(queue, *id, *lease, now));
+            let id = Id::new(name).filter(|id| is_valid(queue, *id, *lease, now));
             if id.is_none_or(|id| !queue.watch(id)) {
                 let database = key.database();
                 host.with(|state| state.waiters.watchers.set_void(database, key.name(), held));
@@ -201,15 +201,15 @@ fn look<H: Host>(
     1
 }
 
-fn is_good(queue: &Queue, id: Id, lease: Lease, now: Time) -> bool {
-    queue.is_good(now, &Claim { id, lease: Some(lease) })
+fn is_valid(queue: &Queue, id: Id, lease: Lease, now: Time) -> bool {
+    queue.is_valid(now, &Claim { id, lease: Some(lease) })
 }
 
 /// The places of the leases that are void now.
 pub fn void_now(queue: &Queue, held: &[Held], now: Time) -> Vec<usize> {
-    let is_good =
-        |(lease, name): &Held| Id::new(name).is_some_and(|id| is_good(queue, id, *lease, now));
-    let void = held.iter().enumerate().filter(|(_, held)| !is_good(held));
+    let is_valid =
+        |(lease, name): &Held| Id::new(name).is_some_and(|id| is_valid(queue, id, *lease, now));
+    let void = held.iter().enumerate().filter(|(_, held)| !is_valid(held));
     void.map(|(place, _)| place).collect()
 }
 
@@ -223,27 +223,27 @@ fn go_on<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, name: &[u8]) 
 }
 
 /// What became of this job; `None` while something may still become of it.
-fn ended(queue: &Queue, id: Id, now: Time) -> Option<Ended> {
+fn ended(queue: &Queue, id: Id, now: Time) -> Option<JobOutcome> {
     let Some(job) = queue.get(id) else {
-        return Some(Ended::Gone);
+        return Some(JobOutcome::Gone);
     };
     let (state, what) = job.outcome_at(now);
     let is_over = match state {
         State::Done | State::Dead => true,
         State::Delayed | State::Ready | State::Reserved | State::Held => false,
     };
-    is_over.then(|| Ended::In(state, what.map(Box::from)))
+    is_over.then(|| JobOutcome::In(state, what.map(Box::from)))
 }
 
 /// What a client is told of this job whose wait ends now, whatever became of it.
-pub fn told_now(queue: &Queue, id: Id, now: Time) -> Ended {
-    queue.get(id).map_or(Ended::Gone, |job| {
+pub fn outcome_now(queue: &Queue, id: Id, now: Time) -> JobOutcome {
+    queue.get(id).map_or(JobOutcome::Gone, |job| {
         let (state, what) = job.outcome_at(now);
-        Ended::In(state, what.map(Box::from))
+        JobOutcome::In(state, what.map(Box::from))
     })
 }
 
-fn end<H: Host>(host: H, key: &impl QueueKey, name: &[u8], ended: Ended) {
+fn end<H: Host>(host: H, key: &impl QueueKey, name: &[u8], ended: JobOutcome) {
     let database = key.database();
     let tickets = host.with(|state| state.waiters.watchers.tell(database, key.name(), name, ended));
     unblock_soon(host, tickets);
@@ -256,7 +256,7 @@ pub fn on_leaving<H: Host>(host: H, database: Database, name: &[u8]) {
         return;
     }
     if host.is_in_cluster() {
-        look_soon(host, database, name);
+        check_soon(host, database, name);
     } else {
         on_gone_from(host, database, name);
     }
@@ -272,17 +272,17 @@ pub fn on_gone_from<H: Host>(host: H, database: Database, name: &[u8]) {
 }
 
 /// Another queue may be at this key: the timer will look.
-pub fn look_soon<H: Host>(host: H, database: Database, name: &[u8]) {
+pub fn check_soon<H: Host>(host: H, database: Database, name: &[u8]) {
     if host.with(|state| state.waiters.watchers.len_at(database, name)) > 0 {
-        host.with(|state| state.to_look_at.insert((database, name.into()), None));
+        host.with(|state| state.to_check.insert((database, name.into()), None));
         arm(host, None);
     }
 }
 
 /// Other queues may be at the keys of this database, or of all.
-pub fn look_at_all_soon<H: Host>(host: H, database: Option<Database>) {
+pub fn check_all_soon<H: Host>(host: H, database: Option<Database>) {
     host.with(|state| {
         let places = state.waiters.watchers.places(database);
-        state.to_look_at.extend(places.into_iter().map(|place| (place, None)));
+        state.to_check.extend(places.into_iter().map(|place| (place, None)));
     });
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::pending::Assigned;
+use super::pending::DeliveredJobs;
 use super::place::KeyRef;
-use super::watchers::{Ended, Held, Told};
+use super::watchers::{Held, JobOutcome, Told};
 use crate::queue::{Id, Pop, Time};
 
 /// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
@@ -55,7 +55,7 @@ pub struct JobsWish {
     pub shape: Shape,
     pub places: Vec<KeyRef>,
     /// The jobs that it is to get.
-    pub assigned: Option<Arc<Assigned>>,
+    pub assigned: Option<Arc<DeliveredJobs>>,
 }
 
 /// What becomes of a job.
@@ -83,7 +83,7 @@ pub struct LeasesWish {
 
 impl OutcomeWish {
     /// Its wait has ended like this.
-    pub fn ended(self, ended: Ended) -> OutcomeWish {
+    pub fn ended(self, ended: JobOutcome) -> OutcomeWish {
         OutcomeWish { told: Arc::new(ended.into()), ..self }
     }
 }
@@ -136,7 +136,7 @@ impl Wish {
                 .assigned
                 .as_ref()
                 .map_or(0, |assigned| assigned.bytes() + PART_COST * assigned.jobs.len()),
-            Wish::Outcome(wish) => wish.told.get().map_or(0, Ended::bytes),
+            Wish::Outcome(wish) => wish.told.get().map_or(0, JobOutcome::bytes),
             // Each of them is looked at for the reply.
             Wish::Leases(wish) => PART_COST * wish.held.len(),
         };

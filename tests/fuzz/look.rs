@@ -1,4 +1,4 @@
-//! Looking at whatever there is, in every way in which a client can, and seeing that it adds up.
+//! QueryContext at whatever there is, in every way in which a client can, and seeing that it adds up.
 
 use super::server::{Answer, Replied, Server, Word, ENCODING_VERSION};
 

@@ -11,7 +11,7 @@ impl Reference {
         let Some(place) = self.finishable(now, claim) else {
             return false;
         };
-        self.note_death_by(now, &claim.id);
+        self.record_death_by(now, &claim.id);
         self.totals.finished += 1;
         self.jobs[place].tally = self.jobs[place].tally_at(now);
         let keep = finishing.keep.unwrap_or(self.jobs[place].policy.keep);
@@ -26,7 +26,7 @@ impl Reference {
             self.jobs.remove(place);
         } else {
             self.end(place, Stage::Done, (now + keep).min(LAST));
-            self.note_life(now, &claim.id);
+            self.record_life(now, &claim.id);
         }
         true
     }
@@ -43,7 +43,7 @@ impl Reference {
         let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
-        self.note_death_by(now, &claim.id);
+        self.record_death_by(now, &claim.id);
         self.jobs[place].goes_on_from(checkpoint);
         self.totals.released += 1;
         let job = &mut self.jobs[place];
@@ -85,14 +85,14 @@ impl Reference {
         if job.time <= now && !(self.has_free_place(now) && self.has_place_in_group(job, now)) {
             return Outcome::No;
         }
-        self.note_death_by(now, &claim.id);
+        self.record_death_by(now, &claim.id);
         let order = self.next_event();
         let job = &mut self.jobs[place];
         job.goes_on_from(checkpoint);
         job.tally = job.tally_at(now);
         job.time = (now + ttr.unwrap_or(job.policy.ttr)).min(LAST);
         job.order = order;
-        self.note_life(now, &claim.id);
+        self.record_life(now, &claim.id);
         Outcome::Yes
     }
 
@@ -100,7 +100,7 @@ impl Reference {
         let Some(place) = self.claimed_alive(now, claim) else {
             return Outcome::No;
         };
-        self.note_death_by(now, &claim.id);
+        self.record_death_by(now, &claim.id);
         self.totals.buried += 1;
         self.jobs[place].tally = self.jobs[place].tally_at(now);
         self.jobs[place].tally.buried += 1;

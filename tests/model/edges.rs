@@ -164,7 +164,7 @@ impl Reference {
 
     /// The job is there.
     pub fn connect(&mut self, now: u64, id: &Bytes, edges: &Edges) {
-        edges.after.iter().for_each(|from| self.note_life(now, from));
+        edges.after.iter().for_each(|from| self.record_life(now, from));
         for named in &edges.before {
             let place = self.jobs.iter().position(|job| job.id == *named).unwrap();
             if !self.jobs[place].waits_for(id) {
@@ -174,7 +174,7 @@ impl Reference {
             }
         }
         if !edges.before.is_empty() {
-            self.note_life(now, id);
+            self.record_life(now, id);
         }
     }
 
@@ -188,16 +188,16 @@ impl Reference {
 
     /// If others wait for it, and it has died by now, of which the log doesn't know: it does so
     /// from here on.
-    pub fn note_death_by(&mut self, now: u64, id: &Bytes) {
+    pub fn record_death_by(&mut self, now: u64, id: &Bytes) {
         let is_dead =
             |job: &Job| !job.is_known_dead && job.death().is_some_and(|death| death <= now);
         if self.get(id).is_some_and(is_dead) && self.dependents(id) > 0 {
-            self.note_life(now, id);
+            self.record_life(now, id);
         }
     }
 
     /// The log knows whether the job is dead; if so, those go on that need no more of it.
-    pub fn note_life(&mut self, now: u64, id: &Bytes) {
+    pub fn record_life(&mut self, now: u64, id: &Bytes) {
         let is_any = self.dependents(id) > 0;
         let Some(job) = self.jobs.iter_mut().find(|job| job.id == *id) else {
             return;
@@ -247,12 +247,12 @@ impl Reference {
     }
 
     pub fn settle_as_done(&mut self, now: u64, from: &Bytes, result: Option<&Bytes>) {
-        self.note_death_by(now, from);
+        self.record_death_by(now, from);
         self.end_edges(from, Which::All, (End::Done, result.cloned()), now);
     }
 
     pub fn settle_as_gone(&mut self, now: u64, from: &Bytes) {
-        self.note_death_by(now, from);
+        self.record_death_by(now, from);
         self.end_edges(from, Which::All, (End::Gone, None), now);
     }
 
@@ -324,10 +324,10 @@ impl Reference {
     fn die_of_it(&mut self, now: u64, at: u64, place: usize, reason: &Bytes) {
         self.totals.died += u64::from(self.jobs[place].state(self.horizon) != State::Dead);
         let id = self.jobs[place].id.clone();
-        self.note_death_by(now, &id);
+        self.record_death_by(now, &id);
         self.end(place, Stage::Dead, at);
         self.give_reason(place, Some(reason));
-        self.note_life(now, &id);
+        self.record_life(now, &id);
     }
 
     fn release_held(&mut self, now: u64, id: &Bytes) {
@@ -337,7 +337,7 @@ impl Reference {
         let waits = self.jobs[place].waits.as_ref().unwrap();
         let due = waits.due.counted_from(waits.due_from);
         let was_dead = self.jobs[place].state(self.horizon) == State::Dead;
-        self.note_death_by(now, id);
+        self.record_death_by(now, id);
         self.wait(place, due);
         let is_dead = self.jobs[place].state(self.horizon) == State::Dead;
         self.totals.died += u64::from(is_dead && !was_dead);
@@ -358,7 +358,7 @@ impl Reference {
     pub fn settle_deaths(&mut self, now: u64, ids: &[Bytes]) -> Outcome {
         let is_dead = |id: &&Bytes| self.get(id).is_some_and(|job| job.state(now) == State::Dead);
         let dead: Vec<&Bytes> = ids.iter().filter(is_dead).collect();
-        dead.iter().for_each(|id| self.note_life(now, id));
+        dead.iter().for_each(|id| self.record_life(now, id));
         Outcome::Jobs(dead.len().max(usize::from(!self.pending.is_empty())))
     }
 

@@ -538,14 +538,14 @@ fn finish(queue: &mut Queue, told: &Circumstances, claim: Claim, keep: Option<Mi
     let adds = vec![Add::plain(claim.id, b"follows"), Add::nameless(b"made")];
     let done = Done { claim, result: Some(b"came of it"), keep, adds };
     match queue.apply(told, &done) {
-        Followed::Yes { ids } => {
+        DoneOutcome::Yes { ids } => {
             assert_eq!(ids.len(), 2);
             for (id, body) in ids.iter().zip([&b"follows"[..], b"made"]) {
                 let id = Id::new(id.as_ref().unwrap()).unwrap();
                 assert_eq!(queue.get(id).unwrap().body, body);
             }
         }
-        Followed::No | Followed::Refused(_) => {
+        DoneOutcome::No | DoneOutcome::Refused(_) => {
             assert!(queue.jobs().map(|job| job.id.bytes()).eq(before.iter().map(|id| &id[..])));
         }
     }

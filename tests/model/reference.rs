@@ -217,7 +217,7 @@ impl Reference {
             Ok(waits) => waits,
             Err(refused) => return refused,
         };
-        self.note_death_by(now, &id);
+        self.record_death_by(now, &id);
         self.take(&id);
         self.totals.replaced += u64::from(is_taken);
         self.totals.added += u64::from(!is_taken);
@@ -249,7 +249,7 @@ impl Reference {
             waits,
             is_known_dead: false,
         });
-        self.note_life(now, &id);
+        self.record_life(now, &id);
         if let Some(edges) = &add.edges {
             self.connect(now, &id, edges);
         }
@@ -350,7 +350,7 @@ impl Reference {
         job.order = order;
         let (id, body) = (job.id.clone(), job.body.clone());
         let (attempt, end) = (job.attempt, job.time);
-        self.note_life(now, &id);
+        self.record_life(now, &id);
         let handed = Handed { id, body, lease, attempt, end, due };
         self.one_has_left(now);
         if no_ack {
@@ -367,7 +367,7 @@ impl Reference {
         if self.jobs[place].round.is_some() {
             return self.kick_schedule(now, place);
         }
-        self.note_death_by(now, id);
+        self.record_death_by(now, id);
         let job = &mut self.jobs[place];
         let tally = job.tally_at(now);
         match job.state(now) {
@@ -434,7 +434,7 @@ impl Reference {
         let job = &mut self.jobs[place];
         (job.stage, job.lease, job.time, job.order) = (Stage::Waiting, None, time, order);
         let id = job.id.clone();
-        self.note_life(self.now, &id);
+        self.record_life(self.now, &id);
     }
 
     /// A job that is dead already stays so since then.
@@ -444,7 +444,7 @@ impl Reference {
         self.totals.died += u64::from(job.state(self.horizon) != State::Dead);
         self.end(place, Stage::Dead, since);
         self.give_reason(place, reason);
-        self.note_life(now, &self.jobs[place].id.clone());
+        self.record_life(now, &self.jobs[place].id.clone());
     }
 
     pub fn give_reason(&mut self, place: usize, reason: Option<&Bytes>) {

@@ -308,11 +308,11 @@ fn finish(
     let (result, keep) = (finishing.result.as_deref(), finishing.keep.map(millis));
     let operation = core::Done { claim, result, keep, adds: adds.collect() };
     match queue.apply_by(told, &operation, calendar) {
-        core::Followed::No => Outcome::No,
-        core::Followed::Yes { ids } => {
+        core::DoneOutcome::No => Outcome::No,
+        core::DoneOutcome::Yes { ids } => {
             Outcome::Followed(ids.into_iter().map(|id| id.map(Vec::from)).collect())
         }
-        core::Followed::Refused(added) => Outcome::Refused(Box::new(match added {
+        core::DoneOutcome::Refused(added) => Outcome::Refused(Box::new(match added {
             core::Added::Taken => Outcome::No,
             core::Added::Full => Outcome::Full,
             core::Added::Never => Outcome::Never,

@@ -108,7 +108,7 @@ impl Edges {
     }
 
     /// Whether the job is dead, as far as is known to those with ONDEAD HOLD. O(log n).
-    pub fn note_life(&mut self, from: Slot, is_dead: bool) {
+    pub fn record_life(&mut self, from: Slot, is_dead: bool) {
         let Some(key) = self.predecessors.get(&from).and_then(|job| job.hold) else {
             return;
         };
@@ -232,7 +232,7 @@ impl Edges {
     }
 
     /// Where in the line each ended bundle stands.
-    pub fn places_of_bundles(&self) -> BTreeMap<Slot, usize> {
+    pub fn pending_positions(&self) -> BTreeMap<Slot, usize> {
         let bundles = self.pending.iter().enumerate().flat_map(|(place, pending)| {
             let [hold, run] = match pending {
                 Pending::Ended(Ended { hold, run, .. }) => [*hold, *run],
@@ -299,7 +299,7 @@ impl Edges {
 
     /// When a job that others wait for dies, as far as that isn't known already: those with ONDEAD
     /// RUN wait for it then.
-    pub fn expect_death(&mut self, slot: Slot, death: Option<Time>) {
+    pub fn schedule_death(&mut self, slot: Slot, death: Option<Time>) {
         let job = self.predecessors.get(&slot).copied().unwrap_or_default();
         let hold = job.hold.and_then(|key| self.lists.bundles.get(key));
         let is_known = job.run.is_none() && hold.is_some_and(|bundle| bundle.is_of_dead);

@@ -13,7 +13,7 @@ use crate::queue::value::rate::{Rate, Tat};
 use crate::queue::value::settings::Settings;
 use crate::queue::value::time::Time;
 
-use super::line::{GroupLine, Places};
+use super::line::{BucketsBySlot, GroupLine};
 use super::seats::{NothingReady, Seat, Seats};
 
 /// The number of a group in its queue. No reply or record contains it.
@@ -26,9 +26,9 @@ pub struct Groups {
     pub(super) members: Slab<GroupQueue>,
     /// Sorted by priority.
     pub(super) lanes: Vec<GroupLane>,
-    pub(super) main_lines: Places,
-    pub(super) leases: Places,
-    pub(super) expiring: Places,
+    pub(super) main_lines: BucketsBySlot,
+    pub(super) leases: BucketsBySlot,
+    pub(super) expiring: BucketsBySlot,
     /// Groups without jobs, by their serial.
     pub(super) idle: BTreeSet<(u64, GroupNumber)>,
     /// Idle groups that are paused, or were, by the end of the pause.
@@ -234,9 +234,9 @@ impl Groups {
             index: Index::default(),
             members: Slab::default(),
             lanes: Vec::new(),
-            main_lines: Places::default(),
-            leases: Places::default(),
-            expiring: Places::default(),
+            main_lines: BucketsBySlot::default(),
+            leases: BucketsBySlot::default(),
+            expiring: BucketsBySlot::default(),
             idle: BTreeSet::new(),
             paused: BTreeSet::new(),
             last_serial: 0,

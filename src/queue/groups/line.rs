@@ -31,16 +31,16 @@ pub enum GroupLine {
 /// For each job in a long line, by its slot: its bucket. Most jobs are in no long line and cost
 /// nothing.
 #[derive(Clone, Default)]
-pub struct Places {
-    pages: Vec<Option<Box<PlacesPage>>>,
+pub struct BucketsBySlot {
+    pages: Vec<Option<Box<BucketsPage>>>,
     taken: usize,
 }
 
 const PAGE_BITS: u32 = 10;
 const PAGE_SLOTS: usize = 1 << PAGE_BITS;
-type PlacesPage = [BucketNumber; PAGE_SLOTS];
+type BucketsPage = [BucketNumber; PAGE_SLOTS];
 
-impl Places {
+impl BucketsBySlot {
     fn get(&self, slot: Slot) -> BucketNumber {
         let page = self.pages.get((slot >> PAGE_BITS) as usize).and_then(Option::as_deref);
         page.and_then(|page| page.get(slot as usize & (PAGE_SLOTS - 1)))
@@ -49,8 +49,8 @@ impl Places {
     }
 
     pub fn memory(&self) -> usize {
-        self.pages.capacity() * size_of::<Option<Box<PlacesPage>>>()
-            + self.taken * size_of::<PlacesPage>()
+        self.pages.capacity() * size_of::<Option<Box<BucketsPage>>>()
+            + self.taken * size_of::<BucketsPage>()
     }
 
     /// Hands the pages to a defragmenter: see
@@ -64,7 +64,7 @@ impl Places {
     }
 }
 
-impl BucketListener for Places {
+impl BucketListener for BucketsBySlot {
     fn moved_to(&mut self, slot: Slot, bucket: BucketNumber) {
         let number = (slot >> PAGE_BITS) as usize;
         if number >= self.pages.len() {
@@ -82,7 +82,7 @@ impl BucketListener for Places {
 }
 
 impl GroupLine {
-    pub fn insert(&mut self, new_entry: &NewEntry, places: &mut Places) {
+    pub fn insert(&mut self, new_entry: &NewEntry, places: &mut BucketsBySlot) {
         match self {
             GroupLine::Empty => *self = GroupLine::One(new_entry.entry()),
             GroupLine::One(entry) => {
@@ -102,7 +102,7 @@ impl GroupLine {
     }
 
     /// Returns whether the job was there. O(log n + bucket).
-    pub fn remove(&mut self, slot: Slot, places: &mut Places) -> bool {
+    pub fn remove(&mut self, slot: Slot, places: &mut BucketsBySlot) -> bool {
         match self {
             GroupLine::Empty => false,
             GroupLine::One(entry) => {
@@ -224,7 +224,7 @@ fn up_to(entries: &[Entry], time: Time) -> usize {
     entries.partition_point(|entry| entry.time() <= time)
 }
 
-fn in_buckets(few: &Bucket, places: &mut Places) -> Buckets {
+fn in_buckets(few: &Bucket, places: &mut BucketsBySlot) -> Buckets {
     let mut buckets = Buckets::default();
     for entry in few.entries() {
         let (time, slot, _) = entry.parts();

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 
 use super::group::{place_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
+use super::line::BucketsBySlot;
 use super::line::GroupLine;
-use super::line::Places;
 use super::seats::{NothingReady, Seat};
 use crate::queue::lines::buckets::NewEntry;
 use crate::queue::lines::entry::EntryKind;
@@ -94,7 +94,7 @@ impl Groups {
         }
         match main_line {
             MainLine::Grouped(priority) => {
-                let at = place_among(&group.members, &self.members, priority).ok();
+                let at = position_among(&group.members, &self.members, priority).ok();
                 let number = at.and_then(|at| group.members.get(at).copied());
                 if let Some(number) = number {
                     self.touch(number);
@@ -179,7 +179,7 @@ impl Groups {
     fn reindex_line(&mut self, number: GroupNumber, line: Slot, by: (Time, u64)) -> Option<Time> {
         let priority = self.members.get(line)?.priority;
         let group = self.table.slab.get(number)?;
-        let at = place_among(&group.members, &self.members, priority).ok()?;
+        let at = position_among(&group.members, &self.members, priority).ok()?;
         let is_last = at + 1 == group.indexed;
         if at >= group.indexed {
             return None;
@@ -351,7 +351,7 @@ impl Groups {
     /// The line of a group for this priority, created if there is none.
     pub(super) fn member_of(&mut self, number: GroupNumber, priority: u8) -> Option<Slot> {
         let group = self.table.slab.get(number)?;
-        let at = match place_among(&group.members, &self.members, priority) {
+        let at = match position_among(&group.members, &self.members, priority) {
             Ok(at) => return group.members.get(at).copied(),
             Err(at) => at,
         };
@@ -387,19 +387,28 @@ impl Groups {
 }
 
 /// The index of a group's line for this priority, or where to insert it.
-fn place_among(lines: &[Slot], members: &Slab<GroupQueue>, priority: u8) -> Result<usize, usize> {
+fn position_among(
+    lines: &[Slot],
+    members: &Slab<GroupQueue>,
+    priority: u8,
+) -> Result<usize, usize> {
     lines.binary_search_by_key(&Some(priority), |slot| {
         members.get(*slot).map(|member| member.priority)
     })
 }
 
-fn insert(line: &mut GroupLine, new_entry: &NewEntry, places: &mut Places, bytes: &mut usize) {
+fn insert(
+    line: &mut GroupLine,
+    new_entry: &NewEntry,
+    places: &mut BucketsBySlot,
+    bytes: &mut usize,
+) {
     let before = line.memory();
     line.insert(new_entry, places);
     *bytes = (*bytes + line.memory()).saturating_sub(before);
 }
 
-fn remove(line: &mut GroupLine, slot: Slot, places: &mut Places, bytes: &mut usize) -> bool {
+fn remove(line: &mut GroupLine, slot: Slot, places: &mut BucketsBySlot, bytes: &mut usize) -> bool {
     let before = line.memory();
     let was_there = line.remove(slot, places);
     *bytes = (*bytes + line.memory()).saturating_sub(before);

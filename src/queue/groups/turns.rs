@@ -2,7 +2,7 @@
 
 use super::group::{GroupLane, GroupNumber, Groups};
 use super::seats::{Candidate, Interval, NothingReady};
-use crate::queue::lines::lanes::{FromLane, Lanes};
+use crate::queue::lines::lanes::{LaneCursor, Lanes};
 use crate::queue::lines::window::Windows;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::rate::Tat;
@@ -53,7 +53,7 @@ impl Groups {
     pub fn first_ready(
         &self,
         now: Time,
-        from: &mut FromLane,
+        from: &mut LaneCursor,
         lanes: &Lanes,
         windows: &impl Windows,
     ) -> Option<NextJob> {

@@ -28,7 +28,7 @@ impl Queue {
     pub(in crate::queue) fn set_edges(&mut self, slot: Slot, new: NewDependent) {
         self.forget_edges(slot);
         let open = new.edges.iter().filter(|edge| !edge.is_settled()).count();
-        self.ledger.mix().edges(new.edges.len(), open as u32);
+        self.ledger.checksum_mut().edges(new.edges.len(), open as u32);
         self.edges_or_new().add_dependent(slot, new);
     }
 
@@ -51,13 +51,13 @@ impl Queue {
         slot: Slot,
         result: Option<&[u8]>,
     ) {
-        self.note_death_by(now, slot);
+        self.record_death_by(now, slot);
         self.end_edges(slot, Which::All, (End::Done, result), now);
     }
 
     /// A job is about to be removed before it is done.
     pub(in crate::queue) fn settle_as_gone(&mut self, now: Time, slot: Slot) {
-        self.note_death_by(now, slot);
+        self.record_death_by(now, slot);
         self.end_edges(slot, Which::All, (End::Gone, None), now);
     }
 
@@ -72,9 +72,9 @@ impl Queue {
         let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
         if let Some(edges) = &mut self.edges {
             match end {
-                End::Done => self.ledger.mix().edges(waiting, 0),
-                End::Gone => self.ledger.mix().edges(edges.marks_of(slot).0, 1),
-                End::Dead => self.ledger.mix().edges(waiting, 2),
+                End::Done => self.ledger.checksum_mut().edges(waiting, 0),
+                End::Gone => self.ledger.checksum_mut().edges(edges.marks_of(slot).0, 1),
+                End::Dead => self.ledger.checksum_mut().edges(waiting, 2),
             }
             edges.end(slot, which, ending, at);
         }
@@ -95,16 +95,16 @@ impl Queue {
     /// If this job, which others wait for, has died by now, and that isn't in the log yet: it is
     /// from here on.
     #[inline]
-    pub(in crate::queue) fn note_death_by(&mut self, now: Time, slot: Slot) {
+    pub(in crate::queue) fn record_death_by(&mut self, now: Time, slot: Slot) {
         let death = self.edges.as_ref().and_then(|edges| edges.death_of(slot));
         if death.is_some_and(|time| time <= now) {
-            self.note_life(now, slot);
+            self.record_life(now, slot);
         }
     }
 
     /// The job has another state, or will die at another time. Called for each such change of a
     /// queue with edges. O(log n).
-    pub(in crate::queue) fn note_life(&mut self, now: Time, slot: Slot) {
+    pub(in crate::queue) fn record_life(&mut self, now: Time, slot: Slot) {
         let Some(edges) = &mut self.edges else {
             return;
         };
@@ -121,7 +121,7 @@ impl Queue {
             self.end_edges(slot, Which::Run, (End::Dead, reason.as_deref()), since);
         }
         if let Some(edges) = &mut self.edges {
-            edges.note_life(slot, is_dead);
+            edges.record_life(slot, is_dead);
             let death = death.filter(|_| !is_dead);
             edges.set_death(slot, death);
             // A replica that was read at a later time has nothing else to wake it for this.
@@ -130,10 +130,10 @@ impl Queue {
     }
 
     /// Notes when these jobs die, which others wait for since a file was read.
-    pub(in crate::queue) fn expect_deaths_of(&mut self, slots: &[Slot]) {
+    pub(in crate::queue) fn schedule_deaths_of(&mut self, slots: &[Slot]) {
         for slot in slots {
             let death = self.view(*slot).and_then(|job| job.dies_at());
-            self.edges_or_new().expect_death(*slot, death);
+            self.edges_or_new().schedule_death(*slot, death);
             self.ledger.wake_by(death.unwrap_or(Time::MAX));
         }
     }

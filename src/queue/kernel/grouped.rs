@@ -3,7 +3,7 @@
 
 use crate::queue::groups::group::{GroupNumber, Groups};
 use crate::queue::groups::turns::NextJob;
-use crate::queue::lines::lanes::FromLane;
+use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::lines::placement::Placement;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
@@ -24,7 +24,7 @@ impl Queue {
     pub(in crate::queue) fn first_to_leave(
         &self,
         now: Time,
-        from: &mut FromLane,
+        from: &mut LaneCursor,
     ) -> Option<NextJob> {
         match &self.groups {
             None => {
@@ -51,7 +51,7 @@ impl Queue {
         if let Some((serial, tat)) = groups.take(turn, now, self.limits.settings()) {
             let departures =
                 self.limits.settings().group_rate.map_or((0, 0), |rate| rate.parts_of(tat));
-            self.ledger.mix().turn(serial, departures);
+            self.ledger.checksum_mut().turn(serial, departures);
         }
     }
 
@@ -105,7 +105,7 @@ impl Queue {
         let opens = groups.reindex_stale(self.limits.settings());
         groups.leave(number);
         if let Some(opens) = opens {
-            self.expect_group(opens);
+            self.wake_for_group(opens);
         }
     }
 
@@ -125,7 +125,7 @@ impl Queue {
             return self.ledger.bug("a job could not be put into its group");
         }
         if let Some(opens) = groups.reindex(number, self.limits.settings()) {
-            self.expect_group(opens);
+            self.wake_for_group(opens);
         }
     }
 
@@ -138,7 +138,7 @@ impl Queue {
     }
 
     /// A group may hand out a job at `opens`: the timer must wake by then.
-    pub(in crate::queue) fn expect_group(&mut self, opens: Time) {
+    pub(in crate::queue) fn wake_for_group(&mut self, opens: Time) {
         if opens > self.lanes.horizon() {
             self.ledger.wake_by(opens);
         }
@@ -161,7 +161,7 @@ impl Queue {
     pub(in crate::queue) fn pause_group(&mut self, name: Id, until: Time) {
         let (groups, limits) = self.groups_or_new();
         if let Some(opens) = groups.pause(name, until, limits.settings()) {
-            self.expect_group(opens);
+            self.wake_for_group(opens);
         }
     }
 
@@ -175,7 +175,7 @@ impl Queue {
     }
 
     /// Runs after each operation that changed the queue.
-    pub(in crate::queue) fn look_after_groups(&mut self, now: Time) {
+    pub(in crate::queue) fn check_idle_groups(&mut self, now: Time) {
         if self.groups.is_some() {
             self.tidy_groups(now);
         }
@@ -188,7 +188,7 @@ impl Queue {
         let is_noticed = self.groups_len() > 0 && self.is_set_back();
         if is_noticed {
             let now = self.ledger.clock();
-            self.ledger.mix().set_back(now);
+            self.ledger.checksum_mut().set_back(now);
         }
         is_noticed
     }
@@ -220,7 +220,7 @@ impl Queue {
         };
         let forgotten = groups.forget_by_timer(now, self.limits.settings());
         if forgotten > 0 {
-            self.ledger.mix().forgotten(forgotten);
+            self.ledger.checksum_mut().forgotten(forgotten);
         }
         forgotten
     }

@@ -91,7 +91,7 @@ impl Ledger {
 
     /// The checksum, into which each change is mixed.
     #[inline]
-    pub fn mix(&mut self) -> &mut super::log_state::Checksum {
+    pub fn checksum_mut(&mut self) -> &mut super::log_state::Checksum {
         &mut self.log_state.check
     }
 
@@ -152,7 +152,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub fn tell(&mut self, is_any_ready: bool, is_any_dead: bool) {
+    pub fn add_events(&mut self, is_any_ready: bool, is_any_dead: bool) {
         self.events.is_any_ready |= is_any_ready;
         self.events.is_any_dead |= is_any_dead;
     }

@@ -13,16 +13,16 @@ impl Queue {
     #[cold]
     pub(in crate::queue) fn use_up(&mut self, now: Time, jobs: usize) {
         if let Some(departures) = self.limits.use_up(now, jobs) {
-            self.ledger.mix().departures(departures);
+            self.ledger.checksum_mut().departures(departures);
             if self.oldest_ready().is_some() {
-                self.expect_next_by_rate();
+                self.wake_for_rate();
             }
         }
     }
 
     /// A job is ready: the timer must wake when the rate lets it leave.
     #[inline]
-    pub(in crate::queue) fn expect_next_by_rate(&mut self) {
+    pub(in crate::queue) fn wake_for_rate(&mut self) {
         if let Some(opens) = self.rate_opens() {
             self.ledger.wake_by(opens);
         }

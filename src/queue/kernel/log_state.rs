@@ -36,7 +36,7 @@ pub struct Circumstances {
     pub lease_floor: Lease,
 }
 
-/// A running mix of what every operation did. A replica with another checksum has diverged.
+/// A running hash of what every operation did. A replica with another checksum has diverged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Checksum(pub u64);
 
@@ -62,17 +62,19 @@ impl LogState {
 }
 
 impl Checksum {
-    pub(in crate::queue) fn place(&mut self, time: Time, progress: &Progress) {
-        self.mix(time.unix_ms() | u64::from(progress.stage.number()) << 56);
-        self.mix(progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32);
+    pub(in crate::queue) fn placement(&mut self, time: Time, progress: &Progress) {
+        self.hash_in(time.unix_ms() | u64::from(progress.stage.number()) << 56);
+        self.hash_in(
+            progress.lease.unwrap_or_default().number() ^ u64::from(progress.attempt) << 32,
+        );
     }
 
     /// Mixes in the creation time, too, as ENSURE keeps it when the job exists.
     pub(in crate::queue) fn run_state(&mut self, run_state: &RunState, created: Time) {
-        self.mix(created.unix_ms());
-        self.mix(run_state.occurrence.unix_ms());
-        self.mix(run_state.next().unwrap_or_default().unix_ms());
-        self.mix(
+        self.hash_in(created.unix_ms());
+        self.hash_in(run_state.occurrence.unix_ms());
+        self.hash_in(run_state.next().unwrap_or_default().unix_ms());
+        self.hash_in(
             u64::from(run_state.runs) << 32
                 ^ u64::from(run_state.missed) << 16
                 ^ u64::from(run_state.failed),
@@ -80,43 +82,43 @@ impl Checksum {
     }
 
     pub(in crate::queue) fn departures(&mut self, (ms, parts): TatParts) {
-        self.mix(ms);
-        self.mix(parts.into());
+        self.hash_in(ms);
+        self.hash_in(parts.into());
     }
 
     /// Mixes in the turn of a group and the state of its rate.
     pub(in crate::queue) fn turn(&mut self, serial: u64, departures: TatParts) {
-        self.mix(serial);
+        self.hash_in(serial);
         self.departures(departures);
     }
 
     /// Mixes in the number of groups without jobs that were forgotten.
     pub(in crate::queue) fn forgotten(&mut self, groups: usize) {
-        self.mix(groups as u64);
+        self.hash_in(groups as u64);
     }
 
     /// Mixes in a change that consists only of the clock going back.
     pub(in crate::queue) fn set_back(&mut self, now: Time) {
-        self.mix(now.unix_ms());
+        self.hash_in(now.unix_ms());
     }
 
     /// A job has another body, note or result.
     pub(in crate::queue) fn attached(&mut self, text: &[u8]) {
-        self.mix(text.len() as u64);
+        self.hash_in(text.len() as u64);
     }
 
     /// Edges were added, settled, or changed in a given way.
     pub(in crate::queue) fn edges(&mut self, edges: usize, change: u32) {
-        self.mix(edges as u64 | u64::from(change) << 32);
+        self.hash_in(edges as u64 | u64::from(change) << 32);
     }
 
     pub(in crate::queue) fn removal(&mut self, job: &Job) {
         let (id, body) = job.id_and_body();
-        self.mix(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
+        self.hash_in(job.created().unix_ms() ^ ((id.bytes().len() + body.len()) as u64) << 48);
     }
 
     /// Each word changes all bits (one round of wyhash: W. Yi, "wyhash", 2019).
-    fn mix(&mut self, word: u64) {
+    fn hash_in(&mut self, word: u64) {
         let product =
             u128::from(self.0 ^ 0xa076_1d64_78bd_642f) * u128::from(word ^ 0xe703_7ed1_a0b4_28db);
         self.0 = product as u64 ^ (product >> u64::BITS) as u64;

@@ -1,7 +1,7 @@
 //! What a queue tells of jobs that are watched.
 
 use super::queue::Queue;
-use super::watch::{Finished, JobNews};
+use super::watch::{FinalResult, JobNews};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 
@@ -30,7 +30,7 @@ impl Queue {
 
     /// This job is about to be removed.
     #[inline]
-    pub(in crate::queue) fn note_removal(&mut self, slot: Slot) {
+    pub(in crate::queue) fn record_removal(&mut self, slot: Slot) {
         if self.watch.is_on() {
             self.note(slot, None);
             self.watch.forget(slot);
@@ -39,7 +39,7 @@ impl Queue {
 
     /// This job is about to be changed.
     #[inline]
-    pub(in crate::queue) fn note_change(&mut self, slot: Slot) {
+    pub(in crate::queue) fn record_change(&mut self, slot: Slot) {
         if self.watch.is_on() {
             self.note(slot, None);
         }
@@ -47,15 +47,15 @@ impl Queue {
 
     /// This job is about to be finished, and comes back no more.
     #[inline]
-    pub(in crate::queue) fn note_finish(&mut self, slot: Slot, result: Option<&[u8]>) {
+    pub(in crate::queue) fn record_finish(&mut self, slot: Slot, result: Option<&[u8]>) {
         if self.watch.is_on() {
-            self.note(slot, Some(Finished { result: result.map(Box::from) }));
+            self.note(slot, Some(FinalResult { result: result.map(Box::from) }));
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn note(&mut self, slot: Slot, finished: Option<Finished>) {
+    fn note(&mut self, slot: Slot, finished: Option<FinalResult>) {
         if !self.watch.has(slot) {
             return;
         }

@@ -86,7 +86,7 @@ impl Queue {
                     CarriesOut::All if had_pending => 0,
                     CarriesOut::All => of_operation,
                 };
-                self.look_after_others(circumstances.now, budget);
+                self.carry_out_rest(circumstances.now, budget);
             }
         } else {
             self.ledger.roll_back(&before);
@@ -97,9 +97,9 @@ impl Queue {
     /// After an operation that changed the queue: what it meant for jobs that wait for others, and
     /// for groups.
     #[inline(never)]
-    fn look_after_others(&mut self, now: Time, budget: u32) {
+    fn carry_out_rest(&mut self, now: Time, budget: u32) {
         self.carry_out(now, budget);
-        self.look_after_groups(now);
+        self.check_idle_groups(now);
     }
 
     pub fn log_state(&self) -> &LogState {
@@ -114,6 +114,6 @@ impl Queue {
 
     /// Compares the primary's checksum with ours and adopts it. False: the queues have diverged.
     pub fn compare_checksum(&mut self, theirs: Checksum) -> bool {
-        std::mem::replace(self.ledger.mix(), theirs) == theirs
+        std::mem::replace(self.ledger.checksum_mut(), theirs) == theirs
     }
 }

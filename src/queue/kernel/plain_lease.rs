@@ -29,11 +29,11 @@ impl Queue {
             self.ledger.bug("a job to lease was not in its lane");
         }
         let horizon = self.lanes.horizon();
-        self.ledger.tell(end <= horizon, false);
+        self.ledger.add_events(end <= horizon, false);
         if end > horizon {
             self.ledger.wake_by(end);
         }
-        self.ledger.mix().place(end, &progress);
+        self.ledger.checksum_mut().placement(end, &progress);
         self.ledger.raise_lease(lease);
         Some((end, body_bytes))
     }

@@ -91,7 +91,7 @@ impl Pool {
     }
 
     /// Makes room in the index for `jobs` more jobs.
-    pub fn expect(&mut self, jobs: usize) {
+    pub fn reserve(&mut self, jobs: usize) {
         self.ids.reserve(jobs);
     }
 

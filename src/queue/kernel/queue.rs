@@ -83,7 +83,7 @@ impl Queue {
         self.reindex_if_clock_went_back(now);
         let passed = self.lanes.advance(now, self.ledger.counted());
         self.ledger.count_passed(now, &passed.uncounted);
-        self.ledger.tell(passed.became_ready > 0, passed.died > 0);
+        self.ledger.add_events(passed.became_ready > 0, passed.died > 0);
     }
 
     /// The time of the last [`Queue::advance`].
@@ -121,7 +121,7 @@ impl Queue {
         self.place(slot, job.time, &job.progress, extras);
         if let (Some(former), Some(edges)) = (found.slot, &mut self.edges) {
             edges.move_predecessor(former, slot);
-            self.note_life(self.ledger.clock(), slot);
+            self.record_life(self.ledger.clock(), slot);
         }
         match found.slot {
             Some(_) if !is_gone => self.ledger.count(|totals| &mut totals.replaced, 1),
@@ -143,7 +143,7 @@ impl Queue {
     ) -> Option<Slot> {
         let terms = Terms { policy, group: None };
         let slot = self.store.insert(id, body, self.ledger.clock(), &terms, found)?;
-        self.ledger.mix().place(due, &Progress::default());
+        self.ledger.checksum_mut().placement(due, &Progress::default());
         self.enter_lines(slot, &Placement::waiting(&policy, due));
         self.ledger.count(|totals| &mut totals.added, 1);
         Some(slot)
@@ -170,15 +170,15 @@ impl Queue {
 
     /// Removes a job from the queue.
     pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
-        self.note_removal(slot);
+        self.record_removal(slot);
         if let Some(details) = self.unplace(slot) {
-            self.store.release_rule(&details);
+            self.store.drop_rule(&details);
         }
         if self.edges.is_some() {
             self.forget_edges(slot);
         }
         let (job, group) = self.store.remove(slot)?;
-        self.ledger.mix().removal(&job);
+        self.ledger.checksum_mut().removal(&job);
         self.leave_group(group);
         Some(job)
     }
@@ -198,10 +198,10 @@ impl Queue {
         progress: &Progress,
         extras: Option<Box<RareDetails>>,
     ) {
-        self.ledger.mix().place(time, progress);
+        self.ledger.checksum_mut().placement(time, progress);
         if let Some(schedule) = extras.as_ref().and_then(|extras| extras.schedule()) {
             let created = self.store.get(slot).map_or(Time::ZERO, |job| job.created());
-            self.ledger.mix().run_state(&schedule.run_state, created);
+            self.ledger.checksum_mut().run_state(&schedule.run_state, created);
         }
         let Some((placement, group)) = self.store.attach(slot, time, progress, extras) else {
             return self.ledger.bug("a job to put into its lines was not found");
@@ -218,7 +218,7 @@ impl Queue {
         let horizon = self.lanes.horizon();
         let in_lane = main_line.is_lane();
         // A job that comes to a lane at a time that has passed is ready now.
-        self.ledger.tell(in_lane && time <= horizon, main_line == MainLine::Dead);
+        self.ledger.add_events(in_lane && time <= horizon, main_line == MainLine::Dead);
         // When the timer has something to do about it: it becomes ready, its lease ends, it dies, or
         // it has been kept for long enough.
         self.ledger.wake_by(match main_line {
@@ -234,7 +234,7 @@ impl Queue {
         });
         // Ready, but the rate may let it go only later: then the timer must come for it.
         if in_lane && time <= horizon {
-            self.expect_next_by_rate();
+            self.wake_for_rate();
         }
         let new_entry = NewEntry { time, slot, kind, window };
         self.lanes.insert(main_line, &new_entry, &mut self.store);
@@ -259,9 +259,9 @@ impl Queue {
 
     pub(in crate::queue) fn leave_lines(&mut self, slot: Slot) {
         if self.edges.is_some() {
-            self.note_death_by(self.ledger.clock(), slot);
+            self.record_death_by(self.ledger.clock(), slot);
         }
-        let Some(places) = self.store.places_of(slot) else {
+        let Some(places) = self.store.line_locations(slot) else {
             return self.ledger.bug("a job to take out of its lines was not found");
         };
         let mut was_there =

@@ -82,7 +82,7 @@ impl Queue {
     /// Makes a job with a schedule ready now. A dead job begins its schedule again. A job that
     /// waits for its next occurrence gets an extra run. A job that waits for another attempt gets
     /// it now.
-    pub(in crate::queue) fn kick_round(
+    pub(in crate::queue) fn kick_scheduled(
         &mut self,
         now: Time,
         slot: Slot,

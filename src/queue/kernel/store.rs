@@ -87,8 +87,8 @@ impl Store {
     }
 
     /// Makes room in the index for `jobs` more jobs.
-    pub fn expect(&mut self, jobs: usize) {
-        self.pool.expect(jobs);
+    pub fn reserve(&mut self, jobs: usize) {
+        self.pool.reserve(jobs);
     }
 
     /// How many jobs have a schedule.
@@ -142,7 +142,7 @@ impl Store {
     }
 
     /// The places from which the job must be removed.
-    pub fn places_of(&self, slot: Slot) -> Option<LineLocations> {
+    pub fn line_locations(&self, slot: Slot) -> Option<LineLocations> {
         let bucket = self.pool.get(slot)?.bucket;
         let (terms, details) = self.terms_and_details(slot)?;
         let expiry_bucket = details.and_then(Details::expiry_bucket);
@@ -178,7 +178,7 @@ impl Store {
         let number = self.policies.take(terms)?;
         let slot = self.pool.insert(id, body, created, number, found);
         if slot.is_none() {
-            self.policies.release(number);
+            self.policies.drop_reference(number);
         }
         slot
     }
@@ -191,7 +191,7 @@ impl Store {
         }
         let number = job.policy()?;
         let group = self.policies.get(number)?.group;
-        self.policies.release(number);
+        self.policies.drop_reference(number);
         Some((job, group))
     }
 
@@ -277,7 +277,7 @@ impl Store {
         let policy = change(terms.policy);
         let number = self.policies.take(&Terms { policy, ..terms })?;
         self.pool.get_mut(slot)?.set_policy(number);
-        self.policies.release(before);
+        self.policies.drop_reference(before);
         Some(())
     }
 
@@ -291,9 +291,9 @@ impl Store {
     }
 
     /// Releases the shared rule of a job with these details, which is gone.
-    pub fn release_rule(&mut self, details: &Details) {
+    pub fn drop_rule(&mut self, details: &Details) {
         if let Some(schedule) = details.schedule() {
-            self.rules.release(schedule.rule);
+            self.rules.drop_reference(schedule.rule);
         }
     }
 

@@ -113,7 +113,7 @@ impl Queue {
     /// Gives a job another progress, time and place. Every operation on a job that stays uses this.
     pub(in crate::queue) fn transition(&mut self, slot: Slot, transition: &Transition) {
         let Transition { cause, time, progress, .. } = transition;
-        self.note_change(slot);
+        self.record_change(slot);
         let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
         let extras = transition.extras_of(self.unplace(slot));
         let (priority, keep) = (transition.priority, transition.keep);
@@ -140,7 +140,7 @@ impl Queue {
         }
         self.ledger.count(|totals| &mut totals.died, usize::from(becomes_dead));
         if self.edges.is_some() {
-            self.note_life(transition.now, slot);
+            self.record_life(transition.now, slot);
         }
     }
 }

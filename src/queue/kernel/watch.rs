@@ -26,11 +26,11 @@ pub struct JobNews {
     /// The lease of its last delivery until then, while a worker could use it.
     pub lease: Option<Lease>,
     /// The job was finished and comes back no more.
-    pub finished: Option<Finished>,
+    pub finished: Option<FinalResult>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finished {
+pub struct FinalResult {
     pub result: Option<Box<[u8]>>,
 }
 

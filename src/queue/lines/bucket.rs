@@ -25,7 +25,7 @@ pub struct Bucket {
     entries: Vec<Entry>,
     left: u32,
     leased: u32,
-    leased_at_first: u32,
+    leased_then_waiting: u32,
     /// No window of these entries opens earlier …
     opens: Cell<Time>,
     /// … and no window that closes does so later.
@@ -35,7 +35,7 @@ pub struct Bucket {
 impl Default for Bucket {
     fn default() -> Bucket {
         let (opens, closes) = (Cell::new(Time::MAX), Cell::new(Time::ZERO));
-        Bucket { entries: Vec::new(), left: 0, leased: 0, leased_at_first: 0, opens, closes }
+        Bucket { entries: Vec::new(), left: 0, leased: 0, leased_then_waiting: 0, opens, closes }
     }
 }
 
@@ -71,7 +71,7 @@ impl Bucket {
         JobCounts {
             jobs: self.len(),
             leased: self.leased as usize,
-            leased_at_first: self.leased_at_first as usize,
+            leased_then_waiting: self.leased_then_waiting as usize,
         }
     }
 
@@ -160,7 +160,7 @@ impl Bucket {
         }
         let one = entry.tally();
         self.leased += one.leased as u32;
-        self.leased_at_first += one.leased_at_first as u32;
+        self.leased_then_waiting += one.leased_then_waiting as u32;
         self.opens.set(self.opens.get().min(window.opens));
         if entry.expires() {
             self.closes.set(self.closes.get().max(window.closes));
@@ -192,7 +192,7 @@ impl Bucket {
         };
         let one = entry.tally();
         self.leased -= one.leased as u32;
-        self.leased_at_first -= one.leased_at_first as u32;
+        self.leased_then_waiting -= one.leased_then_waiting as u32;
         Some(entry)
     }
 
@@ -227,7 +227,7 @@ impl Bucket {
         self.entries.extend_from_slice(behind.entries());
         self.entries.shrink_to(self.entries.len() + growth);
         self.leased += behind.leased;
-        self.leased_at_first += behind.leased_at_first;
+        self.leased_then_waiting += behind.leased_then_waiting;
         self.opens.set(self.opens.get().min(behind.opens.get()));
         self.closes.set(self.closes.get().max(behind.closes.get()));
     }
@@ -239,6 +239,7 @@ impl Bucket {
 
     fn recount(&mut self) {
         let tally = tally_of(self.entries());
-        (self.leased, self.leased_at_first) = (tally.leased as u32, tally.leased_at_first as u32);
+        (self.leased, self.leased_then_waiting) =
+            (tally.leased as u32, tally.leased_then_waiting as u32);
     }
 }

@@ -14,7 +14,7 @@ pub enum EntryKind {
     /// A worker has it.
     Leased,
     /// A worker has it until an earlier time, and then it waits.
-    LeasedAtFirst,
+    LeasedThenWaiting,
 }
 
 /// The entry of a job in a bucket, in 12 bytes: the highest bits of the time's upper half hold the
@@ -32,7 +32,7 @@ pub struct Entry {
 }
 
 const LEASED_BIT: u32 = 1 << 31;
-const AT_FIRST_BIT: u32 = 1 << 30;
+const THEN_WAITING_BIT: u32 = 1 << 30;
 const EXPIRES_BIT: u32 = 1 << 29;
 const SPAN_SHIFT: u32 = 16;
 const SPAN_BITS: u32 = (1 << Span::BITS) - 1;
@@ -48,7 +48,7 @@ impl Entry {
         let kind_bits = match kind {
             EntryKind::Waiting => 0,
             EntryKind::Leased => LEASED_BIT,
-            EntryKind::LeasedAtFirst => AT_FIRST_BIT,
+            EntryKind::LeasedThenWaiting => THEN_WAITING_BIT,
         };
         let high = (time.unix_ms() >> 32) as u32 | kind_bits;
         let mut entry = Entry { slot, high, low: time.unix_ms() as u32 };
@@ -79,7 +79,7 @@ impl Entry {
     }
 
     fn knows_closing(&self) -> bool {
-        self.expires() && self.high & AT_FIRST_BIT == 0
+        self.expires() && self.high & THEN_WAITING_BIT == 0
     }
 
     fn span(&self) -> Millis {
@@ -101,7 +101,7 @@ impl Entry {
             EntryKind::Leased => self.time(),
             EntryKind::Waiting if self.expires() => Time::ZERO,
             _ if self.span().is_zero() => Time::ZERO,
-            EntryKind::Waiting | EntryKind::LeasedAtFirst => {
+            EntryKind::Waiting | EntryKind::LeasedThenWaiting => {
                 self.time().saturating_sub(self.span())
             }
         }
@@ -131,10 +131,10 @@ impl Entry {
     }
 
     pub fn kind(&self) -> EntryKind {
-        match (self.high & LEASED_BIT, self.high & AT_FIRST_BIT) {
+        match (self.high & LEASED_BIT, self.high & THEN_WAITING_BIT) {
             (0, 0) => EntryKind::Waiting,
             (_, 0) => EntryKind::Leased,
-            _ => EntryKind::LeasedAtFirst,
+            _ => EntryKind::LeasedThenWaiting,
         }
     }
 
@@ -147,7 +147,7 @@ impl Entry {
         JobCounts {
             jobs: 1,
             leased: usize::from(self.high & LEASED_BIT != 0),
-            leased_at_first: usize::from(self.high & AT_FIRST_BIT != 0),
+            leased_then_waiting: usize::from(self.high & THEN_WAITING_BIT != 0),
         }
     }
 }
@@ -189,12 +189,12 @@ impl Span {
 pub struct JobCounts {
     pub jobs: usize,
     pub leased: usize,
-    pub leased_at_first: usize,
+    pub leased_then_waiting: usize,
 }
 
 impl JobCounts {
     pub fn waiting(&self) -> usize {
-        self.jobs - self.leased - self.leased_at_first
+        self.jobs - self.leased - self.leased_then_waiting
     }
 }
 
@@ -202,7 +202,7 @@ impl AddAssign for JobCounts {
     fn add_assign(&mut self, other: JobCounts) {
         self.jobs += other.jobs;
         self.leased += other.leased;
-        self.leased_at_first += other.leased_at_first;
+        self.leased_then_waiting += other.leased_then_waiting;
     }
 }
 
@@ -213,7 +213,7 @@ impl Sub for JobCounts {
         JobCounts {
             jobs: self.jobs - other.jobs,
             leased: self.leased - other.leased,
-            leased_at_first: self.leased_at_first - other.leased_at_first,
+            leased_then_waiting: self.leased_then_waiting - other.leased_then_waiting,
         }
     }
 }

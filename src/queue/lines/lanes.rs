@@ -124,9 +124,9 @@ pub struct Lanes {
 /// The lane from which [`Lanes::first_ready`] searches: an index of a lane. In a queue with groups
 /// it is a priority.
 #[derive(Clone, Copy, Default)]
-pub struct FromLane(usize);
+pub struct LaneCursor(usize);
 
-impl FromLane {
+impl LaneCursor {
     pub fn priority(self) -> Option<u8> {
         u8::try_from(self.0).ok()
     }
@@ -180,9 +180,9 @@ impl Lanes {
         }
         let dying = self.dying.count_between(from, to);
         let leased: usize = self.lanes().map(|lane| lane.count_between(from, to).leased).sum();
-        let leased_at_first = self.leases.count_between(from, to).jobs;
+        let leased_then_waiting = self.leases.count_between(from, to).jobs;
         Uncounted {
-            timed_out: dying.leased + leased + leased_at_first,
+            timed_out: dying.leased + leased + leased_then_waiting,
             died: self.died_between(from, to),
         }
     }
@@ -193,7 +193,7 @@ impl Lanes {
         new_entry: &NewEntry,
         jobs: &mut impl BucketListener,
     ) {
-        self.expect(new_entry.time);
+        self.wake_by(new_entry.time);
         self.line_mut(main_line).insert(new_entry, jobs);
     }
 
@@ -216,7 +216,7 @@ impl Lanes {
         new_entry: &NewEntry,
         jobs: &mut impl BucketListener,
     ) -> bool {
-        self.expect(new_entry.time);
+        self.wake_by(new_entry.time);
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         let removed = line.remove(new_entry.slot, bucket, jobs);
@@ -230,7 +230,7 @@ impl Lanes {
         new_entry: &NewEntry,
         jobs: &mut impl BucketListener,
     ) {
-        self.expect(new_entry.time);
+        self.wake_by(new_entry.time);
         self.side_line_mut(aside).insert(new_entry, jobs);
     }
 
@@ -255,7 +255,7 @@ impl Lanes {
     pub fn first_ready(
         &self,
         now: Time,
-        from: &mut FromLane,
+        from: &mut LaneCursor,
         windows: &impl Windows,
     ) -> Option<(Time, Slot)> {
         while let Some(lane) = self.lanes.get(from.0) {
@@ -339,12 +339,12 @@ impl Lanes {
     }
 
     /// How many leases are live, as of the horizon, that a backoff would follow. O(1).
-    pub fn running_at_first(&self) -> usize {
+    pub fn leases_before_backoff(&self) -> usize {
         let (all, passed) = self.leases.job_counts();
         all.jobs - passed.jobs
     }
 
-    /// The jobs counted by [`Lanes::running_at_first`].
+    /// The jobs counted by [`Lanes::leases_before_backoff`].
     pub fn leases_to_come(&self) -> impl Iterator<Item = Slot> + '_ {
         self.leases.to_come(Start::FIRST, |_| true).map(|(_, slot, _)| slot)
     }
@@ -366,9 +366,9 @@ impl Lanes {
         counts.dead += expired.jobs;
         counts.ready -= expired.jobs;
         let (all, passed) = self.leases.job_counts();
-        let leased_at_first = all.jobs - passed.jobs;
-        counts.reserved = to_come.leased + leased_at_first;
-        counts.delayed = to_come.waiting() + to_come.leased_at_first - leased_at_first;
+        let leased_then_waiting = all.jobs - passed.jobs;
+        counts.reserved = to_come.leased + leased_then_waiting;
+        counts.delayed = to_come.waiting() + to_come.leased_then_waiting - leased_then_waiting;
         let (held, expired) = self.held.as_ref().map_or((0, 0), |held| held.counts());
         (counts.held, counts.dead) = (held, counts.dead + expired);
         counts
@@ -431,7 +431,7 @@ impl Lanes {
     }
 
     /// A job with this time is about to be inserted.
-    fn expect(&mut self, time: Time) {
+    fn wake_by(&mut self, time: Time) {
         if time > self.horizon {
             self.next_at_earliest = self.next_at_earliest.min(time);
         }

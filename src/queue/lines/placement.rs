@@ -55,7 +55,7 @@ impl Placement {
         let (kind, opens, lease_end) = match fate.lease_end {
             // It is reserved, and then waits for its backoff or its next run: the side line of
             // leases has the time at which it stops being reserved and begins to be delayed.
-            Some(end) if end < time => (EntryKind::LeasedAtFirst, end, Some(end)),
+            Some(end) if end < time => (EntryKind::LeasedThenWaiting, end, Some(end)),
             // It is reserved until it is ready, or dead.
             Some(_) => (EntryKind::Leased, time, None),
             // It is done since it was finished, and is kept until `time`.

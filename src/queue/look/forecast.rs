@@ -29,12 +29,12 @@ impl Queue {
     pub fn forecast(&self, forecast: &Forecast) -> Vec<u64> {
         let Forecast(steps) = forecast;
         let sums = self.lanes.come_due(steps);
-        let running = self.lanes.running_at_first();
+        let running = self.lanes.leases_before_backoff();
         if running > LEASES_MAX {
             return sums.iter().map(|sum| sum.waiting() as u64).collect();
         }
         let mut due: Vec<u64> =
-            sums.iter().map(|sum| (sum.waiting() + sum.leased_at_first) as u64).collect();
+            sums.iter().map(|sum| (sum.waiting() + sum.leased_then_waiting) as u64).collect();
         for slot in self.lanes.leases_to_come() {
             let in_lane =
                 self.store.placement(slot).filter(|placement| placement.main_line.is_lane());

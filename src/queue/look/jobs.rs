@@ -2,7 +2,7 @@
 
 use crate::queue::kernel::details::Details;
 use crate::queue::kernel::queue::Queue;
-use crate::queue::lines::lanes::order::{Begin, LinePlace, Position};
+use crate::queue::lines::lanes::order::{Begin, LineName, Position};
 use crate::queue::lines::lanes::SideLine;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::glob::Glob;
@@ -74,9 +74,9 @@ impl Queue {
             details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
         let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
         let (place, bucket) = match (in_leases, in_expiring) {
-            (Some(bucket), _) => (LinePlace::SideLine(SideLine::Leases), bucket),
-            (None, Some(bucket)) => (LinePlace::SideLine(main_line.line_of_expiring()), bucket),
-            (None, None) => (LinePlace::MainLine(main_line), self.store.get(slot)?.bucket),
+            (Some(bucket), _) => (LineName::SideLine(SideLine::Leases), bucket),
+            (None, Some(bucket)) => (LineName::SideLine(main_line.line_of_expiring()), bucket),
+            (None, None) => (LineName::MainLine(main_line), self.store.get(slot)?.bucket),
         };
         let time = self.lanes.time_in(place, slot, bucket)?;
         Some(Position { place, slot, bucket, time })

@@ -69,7 +69,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
     }
 
     /// One job fewer has the value. The last one removes it.
-    pub fn release(&mut self, number: Slot) {
+    pub fn drop_reference(&mut self, number: Slot) {
         let Some(shared) = self.shared.get_mut(number) else {
             return;
         };

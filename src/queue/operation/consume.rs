@@ -11,7 +11,7 @@ use crate::queue::kernel::job::Job;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Transition};
-use crate::queue::lines::lanes::FromLane;
+use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::recurrence::Calendar;
@@ -212,7 +212,7 @@ impl Pop {
         if queue.limits.is_paused(now) {
             return deliveries;
         }
-        let mut lane = FromLane::default();
+        let mut lane = LaneCursor::default();
         let wanted = self.count.min(POP_JOBS_MAX);
         let allowance = queue.limits.allowance(now, self.mode == Mode::Lease, &queue.lanes);
         let count = allowance.map_or(wanted, |allowance| allowance.jobs.min(wanted));
@@ -274,7 +274,7 @@ impl Queue {
         &mut self,
         now: Time,
         options: DeliveryOptions,
-        lane: &mut FromLane,
+        lane: &mut LaneCursor,
         budget: &mut PopBudget,
         deliveries: &mut Deliveries,
     ) -> Option<()> {

@@ -30,7 +30,7 @@ impl Operation for Settle<'_> {
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
         let dead = |id: &&Id| queue.store.find(**id).filter(|slot| queue.is_dead_at(*slot, now));
         let slots: Vec<Slot> = self.ids.iter().filter_map(|id| dead(&id)).collect();
-        slots.iter().for_each(|slot| queue.note_life(now, *slot));
+        slots.iter().for_each(|slot| queue.record_life(now, *slot));
         Affected(slots.len().max(usize::from(queue.has_pending())))
     }
 }
@@ -93,7 +93,7 @@ impl Add<'_> {
         if !new.after.is_empty() || new.is_on_hold {
             queue.set_edges(slot, dependent);
         }
-        queue.note_lives(now, &froms);
+        queue.record_lives(now, &froms);
         queue.add_edges_from(now, slot, &before);
         match is_there {
             Some(_) => Added::Replaced { slot, due },
@@ -132,10 +132,10 @@ impl Queue {
     }
 
     /// Jobs that others wait for from now on.
-    fn note_lives(&mut self, now: Time, slots: &[Slot]) {
+    fn record_lives(&mut self, now: Time, slots: &[Slot]) {
         for slot in slots {
             if self.has_details(*slot) {
-                self.note_life(now, *slot);
+                self.record_life(now, *slot);
             }
         }
     }
@@ -173,8 +173,8 @@ impl Queue {
         if !edges.add_edges_from(from, &new) {
             self.ledger.bug("a held job has no edges");
         }
-        self.ledger.mix().edges(dependents.len(), 3);
-        self.note_lives(now, &[from]);
+        self.ledger.checksum_mut().edges(dependents.len(), 3);
+        self.record_lives(now, &[from]);
     }
 
     pub(super) fn resume_held(&mut self, now: Time, id: Id) -> bool {

@@ -31,7 +31,7 @@ pub struct Done<'a> {
 
 /// What became of a [`Done`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Followed {
+pub enum DoneOutcome {
     /// The lease isn't the job's. Nothing has happened.
     No,
     /// The job is finished. The id of each ADD; `None` where it left things as they were.
@@ -40,22 +40,22 @@ pub enum Followed {
     Refused(Added),
 }
 
-impl Changed for Followed {
+impl Changed for DoneOutcome {
     fn has_changed(&self) -> bool {
-        matches!(self, Followed::Yes { .. })
+        matches!(self, DoneOutcome::Yes { .. })
     }
 }
 
 impl Operation for Done<'_> {
-    type Outcome = Followed;
+    type Outcome = DoneOutcome;
 
-    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Followed {
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> DoneOutcome {
         let Some(slot) = queue.finishable(now, &self.claim) else {
-            return Followed::No;
+            return DoneOutcome::No;
         };
         if !self.adds.is_empty() {
             if let Err(refused) = self.check_adds(queue, slot, now, calendar) {
-                return Followed::Refused(refused);
+                return DoneOutcome::Refused(refused);
             }
         }
         let finishing = Finishing { result: self.result, keep: self.keep };
@@ -66,12 +66,12 @@ impl Operation for Done<'_> {
             self.adds.iter().filter_map(|add| add.id).map(|id| id.bytes()).collect();
         let is_given = |id: Id| given.contains(id.bytes());
         let add = |add| queue.add_checked(add, now, calendar, &is_given);
-        Followed::Yes { ids: self.adds.iter().map(add).collect() }
+        DoneOutcome::Yes { ids: self.adds.iter().map(add).collect() }
     }
 }
 
 /// What will be in the queue when the ADDs before this one have been carried out.
-struct Expected<'a> {
+struct Predicted<'a> {
     /// The id of the finished job, where that is free then.
     freed: Option<Id<'a>>,
     added: BTreeMap<&'a [u8], Other>,
@@ -85,7 +85,7 @@ struct Expected<'a> {
     jobs: u64,
 }
 
-impl<'a> Expected<'a> {
+impl<'a> Predicted<'a> {
     /// A job that an ADD names.
     fn other(&self, queue: &Queue, id: Id<'a>, now: Time) -> Option<Other> {
         let other = self.without_new_edges(queue, id, now)?;
@@ -145,7 +145,7 @@ impl<'a> Done<'a> {
         let is_removed = kept_for.is_some_and(Millis::is_zero);
         // At the last moment there is, nothing is kept any longer.
         let is_freed = kept_for.is_some_and(|keep| now.saturating_add(keep) <= now);
-        let mut expected = Expected {
+        let mut expected = Predicted {
             freed: is_freed.then_some(self.claim.id),
             added: BTreeMap::new(),
             kept: (!is_freed).then_some(self.claim.id),
@@ -167,7 +167,7 @@ impl<'a> Add<'a> {
         queue: &'a Queue,
         now: Time,
         calendar: &mut dyn Calendar,
-        expected: &mut Expected<'a>,
+        expected: &mut Predicted<'a>,
     ) -> Result<(), Added> {
         let slot =
             self.id.filter(|id| Some(*id) != expected.freed).and_then(|id| queue.store.find(id));
@@ -193,7 +193,7 @@ impl<'a> Add<'a> {
         if !is_any_time {
             return Err(Added::Never);
         }
-        self.expect(queue, now, is_held, expected);
+        self.predict(queue, now, is_held, expected);
         Ok(())
     }
 
@@ -202,7 +202,7 @@ impl<'a> Add<'a> {
         &self,
         queue: &Queue,
         now: Time,
-        expected: &Expected<'a>,
+        expected: &Predicted<'a>,
     ) -> Result<bool, Added> {
         let unconnected = |fault| Added::Unconnected(Box::new(fault));
         let replaced = self.id.and_then(|id| Some((id, expected.other(queue, id, now)?)));
@@ -216,7 +216,7 @@ impl<'a> Add<'a> {
     }
 
     /// The job will be in the queue.
-    fn expect(&'a self, queue: &'a Queue, now: Time, is_held: bool, expected: &mut Expected<'a>) {
+    fn predict(&'a self, queue: &'a Queue, now: Time, is_held: bool, expected: &mut Predicted<'a>) {
         let kind = match (&self.schedule, is_held) {
             (Some(_), _) => OtherKind::Scheduled,
             (None, true) => OtherKind::Held,
@@ -226,7 +226,7 @@ impl<'a> Add<'a> {
             Some(edges) => (&edges.after[..], &edges.before[..]),
             None => (&[][..], &[][..]),
         };
-        let waits_for = |id: Id<'a>, expected: &Expected<'a>| {
+        let waits_for = |id: Id<'a>, expected: &Predicted<'a>| {
             let other = expected.other(queue, id, now);
             self.edges.as_ref().zip(other).is_some_and(|(edges, other)| edges.waits_for(other.kind))
         };

@@ -1,7 +1,7 @@
 //! Which job leaves next: what a sink has to know before it takes one.
 
 use crate::queue::kernel::queue::Queue;
-use crate::queue::lines::lanes::FromLane;
+use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::value::ids::Id;
 use crate::queue::value::sink::Sink;
 use crate::queue::value::state::State;
@@ -41,7 +41,7 @@ impl Queue {
         if !self.lets_leave(now) {
             return None;
         }
-        let slot = self.first_to_leave(now, &mut FromLane::default())?.slot;
+        let slot = self.first_to_leave(now, &mut LaneCursor::default())?.slot;
         let job = self.view(slot)?;
         let due = match job.schedule {
             Some(_) => job.run_state_at(now)?.occurrence,

@@ -226,7 +226,7 @@ impl Queue {
     pub(in crate::queue) fn kick_job(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
         let job = self.view(slot)?;
         if job.schedule.is_some() {
-            return self.kick_round(now, slot, cause);
+            return self.kick_scheduled(now, slot, cause);
         }
         match job.state(now) {
             State::Dead => self.revive(now, slot, cause),

@@ -9,7 +9,7 @@ use crate::queue::kernel::job::{JobView, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
 use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Cause, Reason, Transition};
-use crate::queue::lines::lanes::FromLane;
+use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::policy::ends_after;
 use crate::queue::value::recurrence::{Calendar, Cron, Following, Recurrence, RunState};
@@ -58,7 +58,7 @@ impl Operation for PassOver {
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Affected {
         let mut budget = PopBudget::of(calendar);
         if queue.store.schedules() > 0 && queue.lets_leave(now) {
-            queue.first_in_time(now, &mut FromLane::default(), &mut budget);
+            queue.first_in_time(now, &mut LaneCursor::default(), &mut budget);
         }
         Affected(budget.passed_over)
     }
@@ -127,7 +127,7 @@ impl Queue {
     pub(in crate::queue) fn first_in_time(
         &mut self,
         now: Time,
-        lane: &mut FromLane,
+        lane: &mut LaneCursor,
         budget: &mut PopBudget,
     ) -> Option<NextJob> {
         while !budget.is_used_up() {

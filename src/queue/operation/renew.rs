@@ -52,7 +52,7 @@ impl Operation for Renew<'_> {
 
 impl Queue {
     /// Whether a worker may still use this lease, though it may have run out.
-    pub fn is_good(&self, now: Time, claim: &Claim) -> bool {
+    pub fn is_valid(&self, now: Time, claim: &Claim) -> bool {
         self.claimed_alive(now, claim).is_some()
     }
 

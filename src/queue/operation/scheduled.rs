@@ -106,7 +106,7 @@ impl Add<'_> {
         let before = stored.resolved_at(now);
         let same = before.schedule.filter(|old| rule.is_as(old.rule, &old.run_state, starts));
         let run_state = match same {
-            Some(old) => round_under(rule, old, &before, now, calendar),
+            Some(old) => run_state_under(rule, old, &before, now, calendar),
             None => run_state_instead(rule, starts, &before, now, calendar),
         };
         // It waits, and the schedule has no time for it any more.
@@ -181,7 +181,7 @@ fn with_the_lease_of<'j>(
 
 /// The run_state of a job whose schedule stays and whose limits may be others. `None`: it waits for a
 /// time that they don't allow.
-fn round_under(
+fn run_state_under(
     rule: &Recurrence,
     old: ScheduleView,
     job: &JobView,

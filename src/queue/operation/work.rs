@@ -144,7 +144,7 @@ impl Queue {
             self.keep_result(slot, finishing.result);
             return None;
         }
-        self.note_finish(slot, finishing.result);
+        self.record_finish(slot, finishing.result);
         if self.edges.is_some() {
             self.settle_as_done(now, slot, finishing.result);
             self.drop_open_edges(slot);
@@ -165,7 +165,7 @@ impl Queue {
     fn keep_result(&mut self, slot: Slot, result: Option<&[u8]>) {
         self.store.set_result(slot, result);
         if let Some(result) = result {
-            self.ledger.mix().attached(result);
+            self.ledger.checksum_mut().attached(result);
         }
     }
 
@@ -229,11 +229,11 @@ impl Queue {
         let Checkpoint { body, note } = *checkpoint;
         if let Some(body) = body {
             self.store.set_body(slot, body);
-            self.ledger.mix().attached(body);
+            self.ledger.checksum_mut().attached(body);
         }
         if let Some(note) = note {
             self.store.set_note(slot, Some(note));
-            self.ledger.mix().attached(note);
+            self.ledger.checksum_mut().attached(note);
         }
     }
 
@@ -268,8 +268,8 @@ impl Queue {
     pub(in crate::queue) fn claimed(&self, claim: &Claim) -> Option<Slot> {
         let slot = self.store.find(claim.id)?;
         let progress = self.store.details_of(slot)?.progress();
-        let is_good = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
-        (progress.stage == Stage::Leased && is_good).then_some(slot)
+        let is_valid = claim.lease.is_none_or(|lease| progress.lease == Some(lease));
+        (progress.stage == Stage::Leased && is_valid).then_some(slot)
     }
 
     /// The same; or a held job, which anyone may finish: it is done without being handed out.

@@ -32,7 +32,7 @@ impl Queue {
     pub fn edge_records(&self) -> impl Iterator<Item = EdgesRecord> + '_ {
         let id_of = |slot| self.id_and_body(slot).map(|(id, _)| id);
         self.edges.iter().flat_map(move |edges| {
-            let places = edges.places_of_bundles();
+            let places = edges.pending_positions();
             edges.in_order().into_iter().flat_map(move |(slot, dependent)| {
                 let (id, all) = (id_of(slot).unwrap_or(Id::NONE), edges.edges_of(dependent));
                 EdgesRecord::of(id, dependent, all, id_of, |key| places.get(&key).copied())
@@ -104,7 +104,7 @@ impl Queue {
             } else {
                 self.add_loaded_edges(slot, edges, record);
             }
-            self.expect_deaths_of(&alive);
+            self.schedule_deaths_of(&alive);
         }
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Queue {
     }
 
     fn add_loaded_edges(&mut self, slot: Slot, edges: Vec<NewEdge>, record: &EdgesRecord) {
-        self.ledger.mix().edges(edges.len(), 0);
+        self.ledger.checksum_mut().edges(edges.len(), 0);
         let all = self.edges_or_new();
         edges.into_iter().for_each(|edge| {
             all.add_edge(slot, edge);

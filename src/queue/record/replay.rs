@@ -127,8 +127,8 @@ impl Queue {
     }
 
     /// So many jobs of a file are to be loaded. Only for speed.
-    pub fn expect(&mut self, jobs: u64) {
-        self.store.expect(usize::try_from(jobs).unwrap_or(usize::MAX));
+    pub fn reserve(&mut self, jobs: u64) {
+        self.store.reserve(usize::try_from(jobs).unwrap_or(usize::MAX));
     }
 
     /// A job of a file, in which no id can occur twice.

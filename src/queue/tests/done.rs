@@ -229,7 +229,7 @@ fn an_edge_from_the_finished_job_counts_no_more_when_its_dependent_is_replaced()
     let claim = Claim { id: id("a"), lease: None };
     let outcome = queue.apply(&told(0), &Done { claim, result: None, keep: None, adds });
     let fault = EdgeFault::TooManyDependents((*b"a").into());
-    assert_eq!(outcome, Followed::Refused(Added::Unconnected(Box::new(fault))));
+    assert_eq!(outcome, DoneOutcome::Refused(Added::Unconnected(Box::new(fault))));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn a_held_job_that_is_finished_waits_no_more_for_what_an_add_replaces() {
         let adds = vec![Add { schedule, if_taken: IfTaken::Replace, ..plain("a") }];
         let claim = Claim { id: id("held"), lease: None };
         let outcome = queue.apply(&told(0), &Done { claim, result: None, keep, adds });
-        assert!(matches!(outcome, Followed::Yes { .. }), "{outcome:?}");
+        assert!(matches!(outcome, DoneOutcome::Yes { .. }), "{outcome:?}");
         assert!(queue.get(id("a")).unwrap().schedule.is_some());
     }
 }

@@ -270,7 +270,7 @@ fn a_check_is_stirred_by_every_part_of_what_an_operation_comes_to() {
         [(Stage::Waiting, 0), (Stage::Leased, 1), (Stage::Dead, 2), (Stage::Done, 3)]
     {
         assert_eq!(
-            check_after(&|check| check.place(Time::MAX, &Progress { stage, ..progress })),
+            check_after(&|check| check.placement(Time::MAX, &Progress { stage, ..progress })),
             stirred(
                 stirred(0, 0xffff_ffff_ffff | number << 56),
                 0x1f_ffff_ffff_ffff ^ 0x8000_0001 << 32

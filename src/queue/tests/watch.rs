@@ -135,9 +135,9 @@ fn a_lease_is_good_until_the_job_is_delivered_again_or_its_life_is_over() {
     let lease = queue.apply(&at(0), &pop).iter().next().unwrap().lease;
     let claim = Claim { id: id("a"), lease: Some(lease) };
     assert_eq!(
-        [0, 9, 50, 99, 100].map(|ms| queue.is_good(at(ms).now, &claim)),
+        [0, 9, 50, 99, 100].map(|ms| queue.is_valid(at(ms).now, &claim)),
         [true, true, true, true, false]
     );
     queue.apply(&at(50), &pop);
-    assert!(!queue.is_good(at(50).now, &claim));
+    assert!(!queue.is_valid(at(50).now, &claim));
 }

@@ -71,22 +71,22 @@ pub fn done_of<'w>(words: &[&'w str], claim: Claim<'w>) -> Done<'w> {
     Done { claim, result, keep, adds }
 }
 
-pub fn followed(followed: &Followed) -> String {
+pub fn followed(followed: &DoneOutcome) -> String {
     match followed {
-        Followed::No => "0".into(),
-        Followed::Yes { ids } if ids.is_empty() => "1".into(),
-        Followed::Yes { ids } => {
+        DoneOutcome::No => "0".into(),
+        DoneOutcome::Yes { ids } if ids.is_empty() => "1".into(),
+        DoneOutcome::Yes { ids } => {
             let names = ids.iter().map(|id| match id {
                 Some(id) => String::from_utf8_lossy(id).into_owned(),
                 None => "left".into(),
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        Followed::Refused(Added::Taken) => "taken".into(),
-        Followed::Refused(Added::Full) => "full".into(),
-        Followed::Refused(Added::Never) => "never".into(),
-        Followed::Refused(Added::Unconnected(fault)) => unconnected(fault),
-        Followed::Refused(no_error) => panic!("{no_error:?} is no error"),
+        DoneOutcome::Refused(Added::Taken) => "taken".into(),
+        DoneOutcome::Refused(Added::Full) => "full".into(),
+        DoneOutcome::Refused(Added::Never) => "never".into(),
+        DoneOutcome::Refused(Added::Unconnected(fault)) => unconnected(fault),
+        DoneOutcome::Refused(no_error) => panic!("{no_error:?} is no error"),
     }
 }
 

@@ -90,14 +90,14 @@ impl Backoff {
         let doublings = attempt.saturating_sub(1).min(Millis::BITS);
         let wait = self.base.saturating_doubled(doublings).min(self.max);
         let range = wait.as_u64() / JITTER_PART;
-        let jitter = (u128::from(mixed(lease.number())) * u128::from(range)) >> u64::BITS;
+        let jitter = (u128::from(splitmix64(lease.number())) * u128::from(range)) >> u64::BITS;
         wait.saturating_sub(jitter as u64)
     }
 }
 
 /// A number in which each bit of `n` has stirred each bit (the finalizer of SplitMix64: G. Steele,
 /// D. Lea, C. Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014).
-pub(in crate::queue) fn mixed(n: u64) -> u64 {
+pub(in crate::queue) fn splitmix64(n: u64) -> u64 {
     let n = n.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let n = (n ^ n >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let n = (n ^ n >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::cron_words::is_same_expression;
 use super::ids::Id;
-use super::policy::mixed;
+use super::policy::splitmix64;
 use super::record::read_where_possible;
 use super::time::{Millis, Time};
 
@@ -248,12 +248,14 @@ impl Recurrence {
         if self.jitter.is_zero() {
             return occurrence;
         }
-        let stirred =
-            id.bytes().chunks(size_of::<u64>()).fold(mixed(occurrence.unix_ms()), |hash, chunk| {
+        let stirred = id.bytes().chunks(size_of::<u64>()).fold(
+            splitmix64(occurrence.unix_ms()),
+            |hash, chunk| {
                 let word =
                     chunk.iter().rev().fold(0, |word, byte| word << u8::BITS | u64::from(*byte));
-                mixed(hash ^ word)
-            });
+                splitmix64(hash ^ word)
+            },
+        );
         let range = u128::from(self.jitter.as_u64()) + 1;
         let jitter = (u128::from(stirred) * range) >> u64::BITS;
         Millis::new(jitter as u64).map_or(Time::MAX, |jitter| occurrence.saturating_add(jitter))

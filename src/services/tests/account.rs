@@ -254,7 +254,7 @@ impl Account {
         let mut jobs = 0;
         for it in all {
             jobs += usize::from(one(self, it));
-            self.note_lives(now);
+            self.record_lives(now);
         }
         Outcome::Jobs(jobs)
     }
@@ -382,7 +382,7 @@ impl Account {
         let order = self.next_event();
         let job = self.jobs.iter_mut().find(|job| job.new.id == id);
         job.into_iter().for_each(|job| mark_dead(job, now, order));
-        self.note_life(now, id);
+        self.record_life(now, id);
     }
 
     fn kick(&mut self, now: u64, id: &[u8]) -> bool {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
-use crate::services::frame::{self, OpenQueue, Source};
+use crate::services::frame::{self, Frame, Source};
 use crate::services::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
 use crate::services::waiting;
@@ -65,7 +65,7 @@ impl Node {
                 let digits = ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
                 let words = log::pop_by_id_words(&PopById { ids: &ids, ttr, mode }, &digits);
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let open = Frame::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::Command(log::POP, &words))
                 })
             }
@@ -73,7 +73,7 @@ impl Node {
                 let is_new = !self.keys.borrow().contains_key(place);
                 let context = context(Some(operation));
                 let outcome = self.open_as(place, context, operation.creates(), |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let open = Frame::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::AsSent)
                 });
                 // Nobody sees a key that was made for nothing.
@@ -84,7 +84,7 @@ impl Node {
             }
             Command::Kick(place, count) => {
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let open = Frame::new(self, key, value, Source::Client, None);
                     let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
                     let (kick, words) = (KickJob { ids: names.ids() }, names.words());
                     let words = LogForm::Command(c"DQ.KICKJOB", &words);
@@ -93,7 +93,7 @@ impl Node {
             }
             Command::Purge(place, state, count) => {
                 self.open_as(place, context(None), false, |key, value| {
-                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let open = Frame::new(self, key, value, Source::Client, None);
                     let slots =
                         open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
                     let names = open.queue().ids_of(&slots);
@@ -133,7 +133,7 @@ impl Node {
             let reply = |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
             let context = Context::Command { sent, is_inside_another };
             let is_done = self.open_as(place, context, false, |key, value| {
-                OpenQueue::new(self, key, value, Source::Client, None).hand_out(
+                Frame::new(self, key, value, Source::Client, None).deliver(
                     &pop,
                     || may_wait,
                     words,
@@ -175,7 +175,7 @@ impl Node {
                 is_same,
                 "the queue has come to something else before {operation:?} of the log"
             );
-            let open = OpenQueue::new(self, key, value, Source::Log, told.as_ref());
+            let open = Frame::new(self, key, value, Source::Log, told.as_ref());
             operation.carry_out(open, LogForm::AsSent)
         });
         assert!(repeated.is_some(), "the log has {operation:?} of a queue that isn't there");

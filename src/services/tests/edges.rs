@@ -89,7 +89,7 @@ impl Account {
                 job.edges.push(Edge { from: new.id.clone(), end: None });
             }
         }
-        new.edges.after.iter().for_each(|id| self.note_life(now, id));
+        new.edges.after.iter().for_each(|id| self.record_life(now, id));
     }
 
     /// The edges from this job are settled, of those jobs for which that is so.
@@ -120,7 +120,7 @@ impl Account {
     }
 
     /// What is known of its death in the log; where it is, its dependents with RUN need it no more.
-    pub fn note_life(&mut self, now: u64, id: &[u8]) {
+    pub fn record_life(&mut self, now: u64, id: &[u8]) {
         let Some(job) = self.jobs.iter_mut().find(|job| job.new.id == id) else {
             return;
         };
@@ -132,23 +132,23 @@ impl Account {
     }
 
     /// Of those that have another place since it was looked last.
-    pub fn note_lives(&mut self, now: u64) {
+    pub fn record_lives(&mut self, now: u64) {
         let moved = self.jobs.iter().filter(|job| job.place().1 > self.noted);
         let moved: Vec<Bytes> = moved.map(|job| job.new.id.clone()).collect();
         self.noted = self.next_event();
-        moved.iter().for_each(|id| self.note_life(now, id));
+        moved.iter().for_each(|id| self.record_life(now, id));
     }
 
     /// Those that wait for nothing any more are due, in the order in which that came to be so.
     pub fn release_the_freed(&mut self, now: u64) {
-        self.note_lives(now);
+        self.record_lives(now);
         while !self.freed.is_empty() {
             let (id, order) = (self.freed.remove(0), self.next_event());
             let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Held;
             if let Some(job) = self.jobs.iter_mut().find(is_it).filter(|job| !job.waits()) {
                 job.wait_from(job.due_from + job.new.delay, order);
             }
-            self.note_lives(now);
+            self.record_lives(now);
         }
     }
 
@@ -167,7 +167,7 @@ impl Account {
     /// The log says that this job has died by now. False where that is no news for anybody.
     pub fn settle_death(&mut self, now: u64, id: &[u8]) -> bool {
         let is_news = self.deaths_to_settle().any(|(job, at)| job.new.id == id && at <= now);
-        self.note_life(now, id);
+        self.record_life(now, id);
         is_news
     }
 

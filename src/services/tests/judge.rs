@@ -11,7 +11,7 @@ use super::account::{Account, State};
 use super::commands::{Command, Entry, Reply};
 use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
-use super::world::{Assigned, Wait, World};
+use super::world::{DeliveredJobs, Wait, World};
 
 /// The timer leaves groups without jobs alone for so long behind the last change.
 const QUIET_MS: u64 = 1_000;
@@ -188,7 +188,7 @@ impl World {
         let number = self.accounts[place].number;
         self.lines.values_mut().for_each(|other| other.retain(|one| *one != line[at]));
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
-        wait.assigned = Some(Assigned { handed: handed.to_vec(), account: Some(number) });
+        wait.assigned = Some(DeliveredJobs { handed: handed.to_vec(), account: Some(number) });
         false
     }
 

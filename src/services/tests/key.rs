@@ -21,7 +21,7 @@ pub enum Context<'k> {
     Log,
     Timer,
     /// Whoever may not change anything.
-    Looking,
+    Reader,
 }
 
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl Key<'_> {
             }
             // Those who have this server's own log get what it got.
             Context::Log => None,
-            Context::Timer | Context::Looking => {
+            Context::Timer | Context::Reader => {
                 panic!("only commands are logged as they were sent")
             }
         }
@@ -70,7 +70,7 @@ impl QueueKey for Key<'_> {
 
     fn signal_modified(&self) {
         assert!(
-            !matches!(self.context, Context::Looking),
+            !matches!(self.context, Context::Reader),
             "a queue is changed by somebody who looks"
         );
     }

@@ -404,7 +404,7 @@ impl Host for &Node {
         let has_context = self.is_in_timers.get() || self.is_in_event.get();
         assert!(has_context, "a key is opened outside commands, timers and events");
         let context = match access {
-            Access::Read => Context::Looking,
+            Access::Read => Context::Reader,
             Access::Write => Context::Timer,
         };
         let place = (database, name.into());
@@ -448,7 +448,7 @@ impl Host for &Node {
         let Some(place) = place else {
             return false;
         };
-        self.open_as(&place, Context::Looking, false, |key, value| {
+        self.open_as(&place, Context::Reader, false, |key, value| {
             wakeup::plan(self, value, || key.database, || key.name);
         });
         *self.walk.borrow_mut() = Some(place);

@@ -4,11 +4,11 @@ use std::ffi::CStr;
 
 use crate::queue::{
     self, Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims,
-    Deliveries, Done, Due, Finish, Followed, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease,
+    Deliveries, Done, DoneOutcome, Due, Finish, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease,
     Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove,
     Renew, Resume, Resumed, Settle, Sink, Touch, WhenReleased,
 };
-use crate::services::frame::OpenQueue;
+use crate::services::frame::Frame;
 use crate::services::log::LogForm;
 
 use super::edges::NewEdges;
@@ -241,7 +241,7 @@ pub fn handed(deliveries: &Deliveries, queue: &Queue) -> Vec<Handed> {
     deliveries.iter().map(one).collect()
 }
 
-type Open<'q, 'n> = OpenQueue<'q, &'n Node>;
+type Open<'q, 'n> = Frame<'q, &'n Node>;
 
 fn done(jobs: Affected) -> Outcome {
     Outcome::Done(jobs.has_changed())
@@ -301,7 +301,7 @@ impl Operation {
                     |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
                 match log_as {
                     // From a client.
-                    LogForm::Command(..) => drop(open.hand_out(&pop, || false, log_as, told)),
+                    LogForm::Command(..) => drop(open.deliver(&pop, || false, log_as, told)),
                     LogForm::AsSent | LogForm::Internal(..) => open.change(&pop, log_as, &mut told),
                 }
                 Outcome::Handed(all)
@@ -340,9 +340,9 @@ impl Operation {
                 let adds = adds.iter().map(NewJob::operation).collect();
                 let done = Done { claim, result: result.as_deref(), keep: keep.map(ms), adds };
                 open.change(&done, log_as, |followed, _| match followed {
-                    Followed::No => Outcome::Done(false),
-                    Followed::Refused(_) => Outcome::Refused,
-                    Followed::Yes { ids } => {
+                    DoneOutcome::No => Outcome::Done(false),
+                    DoneOutcome::Refused(_) => Outcome::Refused,
+                    DoneOutcome::Yes { ids } => {
                         let id = |id: &Option<Box<[u8]>>| id.as_deref().map(Bytes::from);
                         Outcome::Followed(ids.iter().map(id).collect())
                     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use crate::queue::{self, Claim, Claims, Lease, Renew};
-use crate::services::frame::{self, OpenQueue, Source};
+use crate::services::frame::{self, Frame, Source};
 use crate::services::host::Host;
 use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
 use crate::services::waiting;
-use crate::services::watchers::Ended;
+use crate::services::watchers::JobOutcome;
 use crate::services::watching;
 use crate::services::wish::Wish;
 
@@ -71,14 +71,14 @@ impl Node {
     ) -> Reply {
         let reply = match watching {
             Watching::Result { id: name, block } => {
-                let context = Context::Looking;
+                let context = Context::Reader;
                 self.open_as(place, context, false, |key, value| {
                     let now = frame::look(self, &key, value);
                     let Some(job) = value.queue().get(id(name)) else {
                         return Reply::Told(Told::Gone);
                     };
                     let (state, what) = job.outcome_at(now);
-                    let told = told_of(&Ended::In(state, what.map(Box::from)));
+                    let told = told_of(&JobOutcome::In(state, what.map(Box::from)));
                     let is_over = matches!(state, queue::State::Dead | queue::State::Done);
                     let Some(block) = block.filter(|_| !is_over && !is_inside_another) else {
                         return Reply::Told(told);
@@ -95,7 +95,7 @@ impl Node {
                 self.open_as(place, context, false, |key, value| {
                     let renew = Renew { claims: claims_of(claims), ttr: ttr.map(ms) };
                     let may_wait = *block > 0 && !is_inside_another;
-                    let open = OpenQueue::new(self, key, value, Source::Client, None);
+                    let open = Frame::new(self, key, value, Source::Client, None);
                     let (void, held) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
                         let waits = may_wait && renewed.void.is_empty();
                         let held = waits.then(|| queue.with_leases(&renew.claims));
@@ -139,13 +139,13 @@ pub fn claims_of(claims: &[(Bytes, Option<u64>)]) -> Claims<'_> {
         .collect()
 }
 
-fn told_of(ended: &Ended) -> Told {
+fn told_of(ended: &JobOutcome) -> Told {
     match ended {
-        Ended::Gone => Told::Gone,
-        Ended::In(queue::State::Done, result) => {
+        JobOutcome::Gone => Told::Gone,
+        JobOutcome::In(queue::State::Done, result) => {
             Told::Job(State::Done, result.as_deref().map(Bytes::from))
         }
-        Ended::In(state, _) => Told::Job(state_of(*state), None),
+        JobOutcome::In(state, _) => Told::Job(state_of(*state), None),
     }
 }
 
@@ -387,12 +387,12 @@ impl World {
     /// Notes what time has done up to now.
     pub fn watch_time(&mut self) {
         let (accounts, wall) = (&self.accounts, self.primary.wall_ms());
-        let to_look_at: Vec<KeyRef> =
-            (&self.primary).with(|state| state.to_look_at.keys().cloned().collect());
+        let to_check: Vec<KeyRef> =
+            (&self.primary).with(|state| state.to_check.keys().cloned().collect());
         for watch in self.clients.iter_mut().filter_map(|client| client.watch.as_mut()) {
             let account = accounts.get(&watch.place);
             let now = account.map_or(wall, |account| account.time_at(wall));
-            let is_looked_at = !to_look_at.contains(&watch.place);
+            let is_looked_at = !to_check.contains(&watch.place);
             if watch.is_unsure && is_looked_at {
                 watch.is_unsure = false;
                 let over = account

@@ -55,13 +55,13 @@ pub struct Wait {
     pub places: Vec<KeyRef>,
     pub terms: Terms,
     pub deadline: Option<Duration>,
-    pub assigned: Option<Assigned>,
+    pub assigned: Option<DeliveredJobs>,
     /// So often the timer has run while there was something for it.
     pub starved: u32,
 }
 
 /// What a client is about to get.
-pub struct Assigned {
+pub struct DeliveredJobs {
     pub handed: Vec<Handed>,
     /// The account from which it is, as long as its queue hasn't left its key.
     pub account: Option<u64>,
@@ -366,7 +366,7 @@ impl World {
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         self.clients[client].held.clear();
         self.clients[client].watch = None;
-        let Some(Wait { assigned: Some(Assigned { handed, account }), terms, .. }) =
+        let Some(Wait { assigned: Some(DeliveredJobs { handed, account }), terms, .. }) =
             self.clients[client].wait.take()
         else {
             return;

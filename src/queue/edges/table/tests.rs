@@ -28,7 +28,7 @@ impl Edges {
     pub(super) fn check_lists(&self) {
         let mut bundles: Vec<BundleKey> =
             self.predecessors.values().flat_map(Predecessor::bundles).collect();
-        bundles.extend(self.places_of_bundles().keys());
+        bundles.extend(self.pending_positions().keys());
         for (from, predecessor) in &self.predecessors {
             for key in predecessor.bundles() {
                 let bundle = self.lists.bundles.get(key).unwrap();

@@ -21,7 +21,7 @@ impl Windows for Jobs {
 
 struct Pair {
     line: GroupLine,
-    places: Places,
+    places: BucketsBySlot,
     jobs: Jobs,
     /// In the order of the line.
     list: Vec<(Time, Slot)>,
@@ -34,12 +34,12 @@ impl Pair {
         let time = self.random.u64(1_000..1_400);
         let kind = self
             .random
-            .choice([EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedAtFirst])
+            .choice([EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedThenWaiting])
             .unwrap();
         let opens = match kind {
             EntryKind::Leased => time,
             EntryKind::Waiting => self.random.choice([0, time - 50]).unwrap(),
-            EntryKind::LeasedAtFirst => time - self.random.u64(0..200),
+            EntryKind::LeasedThenWaiting => time - self.random.u64(0..200),
         };
         let closes = at(time + self.random.u64(1..200));
         let closes = self.random.choice([closes, Time::MAX]).unwrap();
@@ -82,7 +82,7 @@ impl Pair {
 fn a_line_is_a_sorted_list_however_many_jobs_it_has() {
     for seed in 0..200 {
         let random = fastrand::Rng::with_seed(seed);
-        let (line, places, jobs) = (GroupLine::Empty, Places::default(), Jobs::default());
+        let (line, places, jobs) = (GroupLine::Empty, BucketsBySlot::default(), Jobs::default());
         let mut pair = Pair { line, places, jobs, list: Vec::new(), random, slots: 0 };
         let most = [1, 2, 5, 128, 129, 140][seed as usize % 6];
         for _ in 0..3 {

@@ -27,6 +27,6 @@ fn ids_are_told_by_their_hash_and_memory_is_that_of_jobs_index_and_bodies() {
 #[test]
 fn a_pool_that_expects_jobs_has_their_chains_at_once() {
     let mut pool = Pool::new((1, 2));
-    pool.expect(1_000);
+    pool.reserve(1_000);
     assert!(pool.memory() >= 3_200, "{}", pool.memory());
 }

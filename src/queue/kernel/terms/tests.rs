@@ -12,9 +12,9 @@ fn equal_policies_are_kept_once_and_go_with_their_last_user() {
     let b = policies.take(&policy(2)).unwrap();
     assert_eq!(policies.take(&policy(1)), Some(a));
     assert_ne!(a, b);
-    policies.release(a);
+    policies.drop_reference(a);
     assert_eq!(policies.get(a), Some(&policy(1)));
-    policies.release(a);
+    policies.drop_reference(a);
     assert_eq!(policies.get(a), None);
     assert_eq!(policies.get(b), Some(&policy(2)));
     assert_eq!(policies.len(), 1);

@@ -190,14 +190,14 @@ impl Pair {
 }
 
 const ENTRY_KINDS: [EntryKind; 3] =
-    [EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedAtFirst];
+    [EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedThenWaiting];
 
 fn tally_of_plain(jobs: &[(Time, Slot, EntryKind)]) -> JobCounts {
     let count = |wanted| jobs.iter().filter(|(_, _, kind)| *kind == wanted).count();
     JobCounts {
         jobs: jobs.len(),
         leased: count(EntryKind::Leased),
-        leased_at_first: count(EntryKind::LeasedAtFirst),
+        leased_then_waiting: count(EntryKind::LeasedThenWaiting),
     }
 }
 
@@ -205,7 +205,7 @@ fn count_of(tally: JobCounts, kind: EntryKind) -> usize {
     match kind {
         EntryKind::Waiting => tally.waiting(),
         EntryKind::Leased => tally.leased,
-        EntryKind::LeasedAtFirst => tally.leased_at_first,
+        EntryKind::LeasedThenWaiting => tally.leased_then_waiting,
     }
 }
 

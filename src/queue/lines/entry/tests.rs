@@ -19,7 +19,7 @@ proptest! {
     #[test]
     fn an_entry_says_of_its_window_what_is_wide_enough(
         time in 0..=Time::MAX.unix_ms(), opens in 0..=Time::MAX.unix_ms(),
-        kind in prop::sample::select(vec![EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedAtFirst]),
+        kind in prop::sample::select(vec![EntryKind::Waiting, EntryKind::Leased, EntryKind::LeasedThenWaiting]),
         closes in prop_oneof![Just(Time::MAX.unix_ms()), 0..=Time::MAX.unix_ms()],
     ) {
         let opens = if kind == EntryKind::Leased { time } else { opens };
@@ -39,9 +39,9 @@ fn what_an_entry_can_say_exactly_it_does() {
     assert_eq!(said(entry(5_000, EntryKind::Leased, 5_000, max)), (5_000, max));
     assert_eq!(said(entry(5_000, EntryKind::Leased, 5_000, 5_100)), (5_000, 5_100));
     assert_eq!(said(entry(5_000, EntryKind::Waiting, 4_900, max)), (4_900, max));
-    assert_eq!(said(entry(5_000, EntryKind::LeasedAtFirst, 4_872, max)), (4_872, max));
+    assert_eq!(said(entry(5_000, EntryKind::LeasedThenWaiting, 4_872, max)), (4_872, max));
     assert_eq!(
-        said(entry(5_000, EntryKind::LeasedAtFirst, 4_872, 6_000)),
+        said(entry(5_000, EntryKind::LeasedThenWaiting, 4_872, 6_000)),
         (4_872, max),
         "one span is all there is room for"
     );

@@ -14,7 +14,7 @@ use crate::queue::value::time::Time;
 
 /// One of the lines that a job may be in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LinePlace {
+pub enum LineName {
     MainLine(MainLine),
     SideLine(SideLine),
 }
@@ -22,7 +22,7 @@ pub enum LinePlace {
 /// A job's position in the order of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    pub place: LinePlace,
+    pub place: LineName,
     pub slot: Slot,
     pub bucket: BucketNumber,
     /// When the job leaves that state or, for a state it doesn't leave, when it got into it.
@@ -74,7 +74,7 @@ impl Lanes {
             State::Reserved => {
                 // A job that is leased at first is also in `leases`, at an earlier time.
                 let leased = |line: LineFrom<'s>| {
-                    let is_aside = line.place == LinePlace::SideLine(SideLine::Leases);
+                    let is_aside = line.place == LineName::SideLine(SideLine::Leases);
                     let jobs =
                         line.jobs.to_come(line.start, move |tally| is_aside || tally.leased > 0);
                     let jobs =
@@ -87,7 +87,7 @@ impl Lanes {
                 let died = |line: LineFrom<'s>| {
                     // What a command made dead is dead at all times, also before its stored time
                     // (the clock was set back). What dies by time is dead from that time on.
-                    let is_for_ever = line.place == LinePlace::MainLine(MainLine::Dead);
+                    let is_for_ever = line.place == LineName::MainLine(MainLine::Dead);
                     let until = if is_for_ever { since } else { since.min(now) };
                     let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
                     boxed(jobs.take_while(move |(time, _)| *time <= until))
@@ -110,66 +110,66 @@ impl Lanes {
     }
 
     /// The time at which a line has the job.
-    pub fn time_in(&self, place: LinePlace, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+    pub fn time_in(&self, place: LineName, slot: Slot, bucket: BucketNumber) -> Option<Time> {
         match place {
-            LinePlace::MainLine(main_line) => self.time_of(main_line, slot, bucket),
-            LinePlace::SideLine(SideLine::Expiring) => self.expiring.time_of(slot, bucket),
-            LinePlace::SideLine(SideLine::Leases) => self.leases.time_of(slot, bucket),
-            LinePlace::SideLine(SideLine::HeldExpiring) => {
+            LineName::MainLine(main_line) => self.time_of(main_line, slot, bucket),
+            LineName::SideLine(SideLine::Expiring) => self.expiring.time_of(slot, bucket),
+            LineName::SideLine(SideLine::Leases) => self.leases.time_of(slot, bucket),
+            LineName::SideLine(SideLine::HeldExpiring) => {
                 self.held.as_ref()?.expiring.time_of(slot, bucket)
             }
         }
     }
 
     /// The lines that hold jobs of this state. At equal times, jobs of an earlier line come first.
-    fn lines_of(&self, state: State) -> Vec<(LinePlace, &Buckets)> {
+    fn lines_of(&self, state: State) -> Vec<(LineName, &Buckets)> {
         let alone = self
             .lanes
             .iter()
-            .map(|each| (LinePlace::MainLine(MainLine::Lane(each.priority)), &each.jobs));
+            .map(|each| (LineName::MainLine(MainLine::Lane(each.priority)), &each.jobs));
         let grouped = self
             .grouped
             .iter()
-            .map(|each| (LinePlace::MainLine(MainLine::Grouped(each.priority)), &each.jobs));
+            .map(|each| (LineName::MainLine(MainLine::Grouped(each.priority)), &each.jobs));
         let lanes = alone.chain(grouped);
-        let dying = (LinePlace::MainLine(MainLine::Dying), &self.dying);
+        let dying = (LineName::MainLine(MainLine::Dying), &self.dying);
         match state {
             State::Ready => {
                 let mut lanes: Vec<_> = lanes.collect();
                 // Jobs with a group come after those without: their real turn isn't known yet.
                 lanes.sort_by_key(|(place, _)| match place {
-                    LinePlace::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
+                    LineName::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
                         *priority
                     }
-                    LinePlace::MainLine(_) | LinePlace::SideLine(_) => u8::MAX,
+                    LineName::MainLine(_) | LineName::SideLine(_) => u8::MAX,
                 });
                 lanes
             }
             State::Delayed => lanes.chain([dying]).collect(),
-            State::Reserved => lanes
-                .chain([dying, (LinePlace::SideLine(SideLine::Leases), &self.leases)])
-                .collect(),
+            State::Reserved => {
+                lanes.chain([dying, (LineName::SideLine(SideLine::Leases), &self.leases)]).collect()
+            }
             State::Dead => {
-                let expiring = (LinePlace::SideLine(SideLine::Expiring), &self.expiring);
+                let expiring = (LineName::SideLine(SideLine::Expiring), &self.expiring);
                 let held = self
                     .held
                     .iter()
-                    .map(|held| (LinePlace::SideLine(SideLine::HeldExpiring), &held.expiring));
-                let dead = (LinePlace::MainLine(MainLine::Dead), &self.dead);
+                    .map(|held| (LineName::SideLine(SideLine::HeldExpiring), &held.expiring));
+                let dead = (LineName::MainLine(MainLine::Dead), &self.dead);
                 [dying, expiring].into_iter().chain(held).chain([dead]).collect()
             }
             State::Held => {
                 let held = self.held.iter();
-                held.map(|held| (LinePlace::MainLine(MainLine::Held), &held.jobs)).collect()
+                held.map(|held| (LineName::MainLine(MainLine::Held), &held.jobs)).collect()
             }
-            State::Done => vec![(LinePlace::MainLine(MainLine::Done), &self.done)],
+            State::Done => vec![(LineName::MainLine(MainLine::Done), &self.done)],
         }
     }
 }
 
 /// A line, and where in it to begin.
 struct LineFrom<'s> {
-    place: LinePlace,
+    place: LineName,
     jobs: &'s Buckets,
     start: Start,
 }
@@ -178,7 +178,7 @@ struct LineFrom<'s> {
 /// later lines at its time. Ready jobs are listed line by line: for them, earlier lines are
 /// skipped, and later lines start at their first job.
 fn begun<'s>(
-    lines: Vec<(LinePlace, &'s Buckets)>,
+    lines: Vec<(LineName, &'s Buckets)>,
     state: State,
     begin: Begin,
 ) -> impl Iterator<Item = LineFrom<'s>> + 's {

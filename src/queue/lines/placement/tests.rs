@@ -23,8 +23,8 @@ fn state_by_lines(placement: &Placement, now: Time) -> State {
         MainLine::Lane(_) | MainLine::Grouped(_) | MainLine::Dying => match kind {
             EntryKind::Waiting => State::Delayed,
             EntryKind::Leased => State::Reserved,
-            EntryKind::LeasedAtFirst if now < window.opens => State::Reserved,
-            EntryKind::LeasedAtFirst => State::Delayed,
+            EntryKind::LeasedThenWaiting if now < window.opens => State::Reserved,
+            EntryKind::LeasedThenWaiting => State::Delayed,
         },
     }
 }
@@ -91,7 +91,7 @@ proptest! {
         }
         // A job is in a side line only for what its main line can't say.
         prop_assert_eq!(placement.expiry.is_some(), placement.window.closes < Time::MAX);
-        prop_assert_eq!(placement.lease_end.is_some(), placement.kind == EntryKind::LeasedAtFirst);
+        prop_assert_eq!(placement.lease_end.is_some(), placement.kind == EntryKind::LeasedThenWaiting);
     }
 
     #[test]

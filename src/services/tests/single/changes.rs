@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::{Add, Due, Ids, Lease, Pop, Queue, Removal, Remove, Time};
 use crate::services::commit::{circumstances, commit};
-use crate::services::frame::{look, OpenQueue, Source};
+use crate::services::frame::{look, Frame, Source};
 use crate::services::host::Host;
 use crate::services::lifecycle;
 use crate::services::log::{LogForm, LoggedCircumstances, POP};
@@ -91,7 +91,7 @@ fn a_log_entry_lets_time_pass_and_takes_none_back() {
     let (first, later, before) = (told(0), told(10), told(7));
     node.open_as(&place(), Context::Log, true, |key, value| {
         for (entry, horizon) in [(&first, &first), (&later, &later), (&before, &later)] {
-            let open = OpenQueue::new(&node, key, value, Source::Log, Some(entry));
+            let open = Frame::new(&node, key, value, Source::Log, Some(entry));
             assert_eq!((open.now(), open.queue().horizon()), (entry.time, horizon.time));
         }
     });
@@ -110,7 +110,7 @@ fn a_log_entry_serves_waiting_consumers_only_on_a_primary_that_is_not_loading() 
         // A client may send what a log says.
         let context = if is_served { command(&add) } else { Context::Log };
         node.open_as(&place(), context, true, |key, value| {
-            add.carry_out(OpenQueue::new(host, key, value, Source::Log, None), LogForm::AsSent)
+            add.carry_out(Frame::new(host, key, value, Source::Log, None), LogForm::AsSent)
         });
         let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
         assert_eq!(left, (usize::from(is_served), 0), "{is_primary} {is_loading}");
@@ -125,7 +125,7 @@ fn a_look_shows_what_time_did_and_arms_the_timer_for_the_rest() {
     let (node, uptime) = node();
     let host = &node;
     let jobs = [(&b"a"[..], 5_000), (b"b", 30_000)];
-    node.open_as(&place(), Context::Looking, true, |key, value| {
+    node.open_as(&place(), Context::Reader, true, |key, value| {
         let begun = now_of(host);
         for (name, delay) in jobs {
             value
@@ -168,7 +168,7 @@ fn commands_call_the_timer_only_where_something_is_left() {
         let sent = Operation::Pop(ONE);
         let pop = || {
             let popped = node.open_as(&place(), command(&sent), false, |key, value| {
-                let open = OpenQueue::new(host, key, value, Source::Client, None);
+                let open = Frame::new(host, key, value, Source::Client, None);
                 open.change(&Pop::ONE, LogForm::AsSent, |deliveries, _| deliveries.len())
             });
             (popped.unwrap(), host.with(|state| state.to_serve.len()))
@@ -209,7 +209,7 @@ fn watchers_are_told_of_the_change_and_of_what_time_did() {
     queue.apply(&now, &job(b"a", 5, 0));
     let added = Add::announce(&queue.apply(&now, &job(b"b", 0, 7)));
     let told = |queue: &mut Queue, done: Option<&Announcement>| {
-        notify::tell(host, &key, queue, done);
+        notify::publish(host, &key, queue, done);
         node.told.take().into_iter().map(|event| event.into_string().unwrap()).collect::<Vec<_>>()
     };
     assert_eq!(told(&mut queue, Some(&added)), ["dq.added", "dq.ready"]);

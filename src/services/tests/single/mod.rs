@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::queue::{
     Add, Circumstances, Millis, Misfire, NewSchedule, Pop, Recurrence, Starts, Time, Timing,
 };
-use crate::services::frame::{OpenQueue, Source};
+use crate::services::frame::{Frame, Source};
 use crate::services::host::Host;
 use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
@@ -94,7 +94,7 @@ fn command(sent: &Operation) -> Context<'_> {
 fn add(node: &Node, name: &[u8]) {
     let operation = plain(name);
     node.open_as(&place(), command(&operation), true, |key, value| {
-        operation.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+        operation.carry_out(Frame::new(node, key, value, Source::Client, None), LogForm::AsSent)
     });
 }
 

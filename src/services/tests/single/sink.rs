@@ -10,7 +10,7 @@ use crate::services::{lifecycle, sink, wakeup};
 use super::super::operation::Bytes;
 use super::{
     add, command, every_minute, id, join, ms, node, now_of, pass, place, plain, Context, Event,
-    Node, OpenQueue, Operation, Pop, Source, Terms, BUDGET,
+    Frame, Node, Operation, Pop, Source, Terms, BUDGET,
 };
 
 const STREAM: u8 = b's';
@@ -24,7 +24,7 @@ fn with_sink(node: &Node, jobs: &[&[u8]]) {
 
 fn carry_out(node: &Node, operation: &Operation) {
     node.open_as(&place(), command(operation), true, |key, value| {
-        operation.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+        operation.carry_out(Frame::new(node, key, value, Source::Client, None), LogForm::AsSent)
     });
 }
 
@@ -253,7 +253,7 @@ fn runs_of_schedules_that_are_too_late_go_to_no_sink() {
         value.queue.apply(&told, &Add { due: Due::In(Millis::ZERO), ..Add::plain(id(b"b"), b"x") });
     });
     node.ahead_ms.set(150_000);
-    node.open_as(&place(), Context::Looking, false, |key, value| {
+    node.open_as(&place(), Context::Reader, false, |key, value| {
         crate::services::frame::look(&node, &key, value)
     });
     run(&node, &uptime);

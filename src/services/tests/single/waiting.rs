@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::queue::{Add, Alter, Mode, Pop, State};
 use crate::services::alarm::TimeSlice;
-use crate::services::frame::{OpenQueue, Source};
+use crate::services::frame::{Frame, Source};
 use crate::services::host::Host;
 use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
@@ -40,7 +40,7 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
     let (node, _) = node();
     let host = &node;
     let counts = || {
-        let key = Key { node: host, database: 0, name: b"q", context: Context::Looking };
+        let key = Key { node: host, database: 0, name: b"q", context: Context::Reader };
         (waiting::consumers(host), waiting::consumers_at(host, &key))
     };
     let wait =
@@ -232,7 +232,7 @@ fn a_lease_that_is_lost_right_behind_its_renewal_is_void_at_once() {
     add(&node, b"a");
     let pop = Operation::Pop(ONE);
     node.open_as(&place(), command(&pop), false, |key, value| {
-        pop.carry_out(OpenQueue::new(&node, key, value, Source::Client, None), LogForm::AsSent)
+        pop.carry_out(Frame::new(&node, key, value, Source::Client, None), LogForm::AsSent)
     });
     join(&node, 1, NOACK);
     pass(&uptime, Duration::from_millis(1));
@@ -290,7 +290,7 @@ fn renewing(node: &Node, jobs: u8, workers: ClientNumber) {
     let pop = Operation::Pop(Terms { count: jobs.into(), ..ONE });
     (1..=jobs).for_each(|job| add(node, &[job]));
     node.open_as(&place(), command(&pop), false, |key, value| {
-        pop.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+        pop.carry_out(Frame::new(node, key, value, Source::Client, None), LogForm::AsSent)
     });
     let claims: Vec<_> = (1..=jobs).map(|job| (vec![job], None)).collect();
     for worker in 1..=workers {
@@ -302,7 +302,7 @@ fn renewing(node: &Node, jobs: u8, workers: ClientNumber) {
 fn delete(node: &Node, job: u8) {
     let delete = Operation::Delete(vec![vec![job]]);
     node.open_as(&place(), command(&delete), false, |key, value| {
-        delete.carry_out(OpenQueue::new(node, key, value, Source::Client, None), LogForm::AsSent)
+        delete.carry_out(Frame::new(node, key, value, Source::Client, None), LogForm::AsSent)
     });
 }
 

@@ -338,7 +338,7 @@ fn make(edges: &mut Edges, slow: &mut Slow, change: &Change) {
 
 /// What a queue does whenever a job that others wait for has changed.
 fn note(edges: &mut Edges, slow: &mut Slow, from: Slot, is_dead: bool) {
-    edges.note_life(from, is_dead);
+    edges.record_life(from, is_dead);
     let marks = slow.marks_of(from);
     let is_pending = slow.pending.contains(&SlowPending::Mark(from));
     if !marks.is_empty() || is_pending {

@@ -277,7 +277,7 @@ fn jobs_whose_windows_open_later_are_left_out_by_the_bucket() {
     let mut pair = Pair::default();
     (0..10 * FULL)
         .for_each(|n| pair.insert_open(10_000 + n, EntryKind::Leased, opening(10_000 + n)));
-    pair.insert_open(12_000, EntryKind::LeasedAtFirst, opening(50));
+    pair.insert_open(12_000, EntryKind::LeasedThenWaiting, opening(50));
     let asked = |pair: &Pair, now, found| {
         pair.asked(|| {
             assert_eq!(pair.buckets.open_after(Start::FIRST, at(now), &pair.windows).count(), found)
@@ -320,14 +320,14 @@ fn a_job_that_stays_open_does_not_make_its_neighbours_look_open() {
 #[test]
 fn a_job_that_is_open_at_once_does_not_make_its_neighbours_look_open() {
     let jobs = 40 * FULL;
-    let leased_at_first = |pair: &mut Pair, time| {
+    let leased_then_waiting = |pair: &mut Pair, time| {
         let opens = Window { opens: at(time + 10_000), ..Window::ALWAYS };
-        pair.insert_open(time + 15_000, EntryKind::LeasedAtFirst, opens);
+        pair.insert_open(time + 15_000, EntryKind::LeasedThenWaiting, opens);
     };
     let leased = |pair: &mut Pair, time| {
         pair.insert_open(time + 15_000, EntryKind::Leased, Window::ALWAYS);
     };
-    for lease in [leased_at_first, leased] {
+    for lease in [leased_then_waiting, leased] {
         let far = jobs * 1_000;
         let pair = split_by(|pair| pair.insert(far, EntryKind::Waiting), lease);
         let asked = pair.asked(|| {
