@@ -1,6 +1,6 @@
 //! The two kinds of commands: those that change one queue, and those that look at one. A command
 //! says what is its own: parse and, where it looks, reply; carrying it out is the same for all of a
-//! kind, and here. What comes of a change says how it is replied.
+//! kind, and here. The outcome of a change has its own [`Reply`].
 //! DQ.POP, DQ.MPOP, DQ.RENEW, DQ.RESULT, DQ.KICK, DQ.PURGE, DQ.NEXT and DQ.APPLY are of neither kind.
 
 use super::arg_reader::ArgReader;

@@ -179,8 +179,8 @@ fn with_the_lease_of<'j>(
     }
 }
 
-/// The run_state of a job whose schedule stays and whose limits may be others. `None`: it waits for a
-/// time that they don't allow.
+/// The run state under new limits of the same schedule. `None`: the job waits for an occurrence that
+/// they exclude.
 fn run_state_under(
     rule: &Recurrence,
     old: ScheduleView,
@@ -218,8 +218,8 @@ fn run_state_under(
     }
 }
 
-/// The run_state of a job that gets another schedule. A run that is under way goes on; the first of the
-/// new schedule comes behind it. `None`: it waits, and the new schedule has no time for it.
+/// The run state under another schedule. A run that has begun goes on, and the new schedule's first
+/// occurrence follows it. `None`: no run has begun, and the new schedule has no occurrence.
 fn run_state_instead(
     rule: &Recurrence,
     starts: Starts,

@@ -281,12 +281,12 @@ impl Queue {
         }
     }
 
-    /// Whether the lease of a job that is handed out hasn't run out.
+    /// Whether this job has a lease that hasn't run out.
     fn is_leased_at(&self, slot: Slot, now: Time) -> bool {
         self.store.details_of(slot).is_some_and(|details| details.time > now)
     }
 
-    /// As `claimed`; a job that has expired can't be brought back.
+    /// The job of this claim, unless its TTL is over: then FINISH alone counts.
     pub(super) fn claimed_alive(&self, now: Time, claim: &Claim) -> Option<Slot> {
         let slot = self.claimed(claim)?;
         let expires_at = self.store.progress(slot).expires_at;

@@ -22,8 +22,9 @@ pub struct Policy {
     pub ttl: Millis,
     /// How long the job is kept once it is finished; zero is not at all.
     pub keep: Millis,
-    /// Not handed out this long after it came due, the job is dead; zero is no limit. Of a job with
-    /// a schedule, whose [`super::Recurrence`] has it, always zero.
+    /// The job is dead when it isn't delivered for this long after it is due; zero is no limit.
+    /// Always zero for a job with a schedule: its
+    /// [`Recurrence`](super::recurrence::Recurrence) has LATE.
     pub late: Millis,
 }
 
@@ -124,7 +125,7 @@ impl Attempts {
     }
 }
 
-/// The number of a shared policy, with the group of the job: see
+/// The number of a policy and a group that jobs share: see
 /// [`Terms`](crate::queue::kernel::terms::Terms).
 pub type PolicyNumber = Slot;
 

@@ -321,7 +321,7 @@ impl Recurrence {
         RunState { missed: run_state.missed.saturating_add(missed), ..run_state.with_next(next) }
     }
 
-    /// What comes after `after`, counted from the run_state's occurrence.
+    /// The first occurrence after `after`, and how many lie between the present one and that.
     pub fn following(
         &self,
         run_state: &RunState,

@@ -1,7 +1,7 @@
 //! How often a job timed out, was released, buried and kicked, for readers. Nothing depends on it.
 //!
-//! A lease runs out by time alone, so nothing is written when it does. It is counted when the job
-//! gets another place; a reader before that adds it to what is stored
+//! A lease runs out by time alone, so nothing is written when it does. It is counted at the
+//! job's next transition; a reader before that adds it to what is stored
 //! ([`JobView::tally_at`](crate::queue::JobView::tally_at)).
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct Tally {
     /// A lease ran out.
     pub timed_out: u16,
-    /// A worker gave it back. UNBEGUN doesn't count: then it was as if nobody had had it.
+    /// A worker gave it back. UNBEGUN doesn't count: then the job is as before its delivery.
     pub released: u16,
     pub buried: u16,
     pub kicked: u16,
