@@ -83,7 +83,9 @@ def test_clients_that_are_evicted_while_they_wait_lose_no_job(
         assert room.call("CLIENT", "NO-EVICT", "on") == "OK"
         for n in range(100):
             room.call("DQ.ADD", "renewed", n, b"body", "TTR", 600_000)
-        leases = [word for job in room.call("DQ.POP", "renewed", "COUNT", 100) for word in job[0::2]]
+        leases = [
+            word for job in room.call("DQ.POP", "renewed", "COUNT", 100) for word in job[0::2]
+        ]
 
         def evicted() -> int:
             return int(re.search(rb"evicted_clients:(\d+)", room.call("INFO", "stats"))[1])
