@@ -14,8 +14,8 @@ use redis_module::{Context, RedisString, Status};
 
 use server::{load, ServerAlloc};
 use services::config::CONFIGS;
+use services::keys::persistence::QUEUE_TYPE;
 use services::live::{self, HOOKS};
-use services::persistence::QUEUE_TYPE;
 
 fn init(ctx: &Context, args: &[RedisString]) -> Status {
     if !load::prepare(ctx, &CONFIGS, args, HOOKS) {

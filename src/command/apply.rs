@@ -7,7 +7,7 @@
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
 //!   without ids, groups without jobs), `SETTLE id …` (jobs have died by time, and others wait for
 //!   them), `PASSOVER` (runs of schedules that were too late for a
-//!   sink). `circumstances`: `services/log.rs`
+//!   sink). `circumstances`: `services/change/log.rs`
 //! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
 //!   have got; `EDGES` which jobs wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
@@ -30,11 +30,11 @@ use crate::server::context::wall_clock;
 use crate::server::key::Access;
 use crate::server::slots;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::divergence;
-use crate::services::frame::Source;
-use crate::services::leases::is_forged;
-use crate::services::log::{Internal, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedKey};
+use crate::services::change::divergence;
+use crate::services::change::frame::Source;
+use crate::services::change::leases::is_forged;
+use crate::services::change::log::{Internal, LoggedCircumstances};
+use crate::services::keys::opened::{source_of, OpenedKey};
 
 /// The commands that an entry of the log may name.
 pub trait LoggedCommands {

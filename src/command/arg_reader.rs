@@ -16,8 +16,8 @@ use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::spec::Spec;
+use crate::services::change::frame::Source;
 use crate::services::config;
-use crate::services::frame::Source;
 
 /// No clock is so close to the last time, in the year 10889, that a span up to this could end after
 /// it. So the clock isn't read for such a span.

@@ -9,9 +9,9 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::replies::{JobReply, Replies};
-use crate::services::frame::Source;
-use crate::services::log::LogForm;
-use crate::services::opened::{self, OpenedKey};
+use crate::services::change::frame::Source;
+use crate::services::change::log::LogForm;
+use crate::services::keys::opened::{self, OpenedKey};
 use crate::services::{Announced, Around, JobShape, Shape};
 
 pub struct Consumer<'c> {

@@ -14,7 +14,7 @@ use crate::queue::{Millis, Rate, Settings, Sink, State, Time, Totals};
 use crate::server::replies::Fields;
 use crate::server::replies::Replies;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::lateness::{SoFar, LATENESS_STEPS};
+use crate::services::keys::lateness::{SoFar, LATENESS_STEPS};
 use crate::services::{config, live};
 
 pub struct Info;

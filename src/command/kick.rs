@@ -15,8 +15,8 @@ use crate::queue::{KickJob, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::log;
-use crate::services::opened::{source_of, OpenedKey};
+use crate::services::change::log;
+use crate::services::keys::opened::{source_of, OpenedKey};
 
 pub struct Kick;
 

@@ -13,10 +13,10 @@ use crate::server::key::Access;
 use crate::server::logfile::warning;
 use crate::server::replies::Replies;
 use crate::server::spec::Spec;
-use crate::services::divergence;
-use crate::services::frame::Source;
-use crate::services::log::LoggedCircumstances;
-use crate::services::opened::{source_of, OpenedKey};
+use crate::services::change::divergence;
+use crate::services::change::frame::Source;
+use crate::services::change::log::LoggedCircumstances;
+use crate::services::keys::opened::{source_of, OpenedKey};
 use crate::services::{Announced, QueueValue};
 
 /// A command that changes a queue.

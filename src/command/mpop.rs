@@ -17,9 +17,9 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::frame::Source;
-use crate::services::log::{self, LogForm};
-use crate::services::opened::OpenedKey;
+use crate::services::change::frame::Source;
+use crate::services::change::log::{self, LogForm};
+use crate::services::keys::opened::OpenedKey;
 use crate::services::Around;
 
 pub struct MPop;

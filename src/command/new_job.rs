@@ -5,7 +5,7 @@ use super::edge_options::EdgeOptions;
 use super::error::Error;
 use super::schedule_options::{word_of, ScheduleOptions};
 use crate::queue::{Add, Due, Id, IfTaken, Millis, NewEdges, NewSchedule, Starts, Time};
-use crate::services::frame::Source;
+use crate::services::change::frame::Source;
 
 /// Reads a job with its options, up to an option with the name `end`.
 pub fn read<'c>(words: &mut ArgReader<'c>, end: Option<Name>) -> Result<Add<'c>, Error> {

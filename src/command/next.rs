@@ -18,7 +18,7 @@ use crate::queue::{Cron, Time};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::frame::Source;
+use crate::services::change::frame::Source;
 use crate::services::live;
 
 pub struct Next;

@@ -26,8 +26,8 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::log::{self, LogForm, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedKey};
+use crate::services::change::log::{self, LogForm, LoggedCircumstances};
+use crate::services::keys::opened::{source_of, OpenedKey};
 use crate::services::Around;
 
 pub struct Pop;

@@ -20,9 +20,9 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::frame::Source;
-use crate::services::log::{LogForm, LoggedCircumstances};
-use crate::services::opened::{source_of, OpenedKey};
+use crate::services::change::frame::Source;
+use crate::services::change::log::{LogForm, LoggedCircumstances};
+use crate::services::keys::opened::{source_of, OpenedKey};
 
 pub struct Renew;
 

@@ -19,8 +19,8 @@ use crate::queue::{Id, Millis, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::frame::Source;
-use crate::services::opened::OpenedKey;
+use crate::services::change::frame::Source;
+use crate::services::keys::opened::OpenedKey;
 
 pub struct JobResult;
 

@@ -7,8 +7,9 @@ use crate::queue::{
     Cron, Millis, Misfire, Recurrence, Time, Timing, CRON_BYTES_MAX, ZONE_BYTES_MAX,
 };
 use crate::server::context::wall_clock;
-use crate::services::frame::Source;
-use crate::services::{calendar, live};
+use crate::services::calendar::occurrences;
+use crate::services::change::frame::Source;
+use crate::services::live;
 
 /// What a command said.
 #[derive(Default)]
@@ -99,7 +100,7 @@ pub fn expression(word: &[u8]) -> Result<Box<str>, Error> {
 pub fn zone(word: &[u8]) -> Result<Box<str>, Error> {
     let text =
         std::str::from_utf8(word).ok().filter(|text| (1..=ZONE_BYTES_MAX).contains(&text.len()));
-    text.map(|text| calendar::name_of_zone(text).into()).ok_or(Error::Zone)
+    text.map(|text| occurrences::name_of_zone(text).into()).ok_or(Error::Zone)
 }
 
 fn misfire(word: &[u8]) -> Result<Misfire, Error> {
@@ -108,11 +109,11 @@ fn misfire(word: &[u8]) -> Result<Misfire, Error> {
         .ok_or_else(|| Error::UnknownMisfire(word.to_vec()))
 }
 
-impl From<calendar::Error> for Error {
-    fn from(error: calendar::Error) -> Error {
+impl From<occurrences::Error> for Error {
+    fn from(error: occurrences::Error) -> Error {
         match error {
-            calendar::Error::Expression(why) => Error::Cron(why.to_string()),
-            calendar::Error::Zone => Error::Zone,
+            occurrences::Error::Expression(why) => Error::Cron(why.to_string()),
+            occurrences::Error::Zone => Error::Zone,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::{
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::command::register;
-use crate::services::log::LoggedCircumstances;
+use crate::services::change::log::LoggedCircumstances;
 
 /// Each command is of a kind:
 ///

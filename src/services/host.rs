@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::queue::{Defaults, Time};
 
+use super::keys::value::QueueValue;
 use super::place::{Access, Closed, Database, QueueKey};
 use super::state::State;
-use super::value::QueueValue;
 
 pub trait Host: Copy {
     /// The server's handle of a client that waits.
@@ -56,14 +56,16 @@ pub trait Host: Copy {
     /// one.
     fn is_staying(self, name: &[u8]) -> bool;
 
-    /// Calls [`super::pacemaker::on_alarm`] after this time. Replaces the alarm that was set
-    /// before.
+    /// Calls [`super::timer::pacemaker::on_alarm`] after this time. Replaces the alarm that was
+    /// set before.
     fn set_alarm(self, after: Duration);
 
-    /// Calls [`super::waiting::on_turn_ending`] after the commands of this turn of the event loop.
+    /// Calls [`super::waiting::serving::on_turn_ending`] after the commands of this turn of the
+    /// event loop.
     fn at_end_of_turn(self);
 
-    /// Calls [`super::wakeup::plan`] for the queues at a few more keys, from the first key on.
+    /// Calls [`super::timer::wakeup::plan`] for the queues at a few more keys, from the first key
+    /// on.
     /// Returns false after the last key; then it begins anew.
     fn walk_on(self) -> bool;
 
@@ -73,7 +75,7 @@ pub trait Host: Copy {
     /// Reports an impossible branch to the operator. The server goes on.
     fn bug(self, what: &str);
 
-    /// Unblocks the client. It gets the reply of [`super::waiting::on_unblocking`] or
-    /// [`super::waiting::on_unblocked`], which may be called from in here.
+    /// Unblocks the client. It gets the reply of [`super::waiting::serving::on_unblocking`] or
+    /// [`super::waiting::serving::on_unblocked`], which may be called from in here.
     fn unblock(self, client: Self::Client);
 }

@@ -3,8 +3,8 @@
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
 
-use super::calendar;
-use super::notify::{JOBS_ADDED, JOBS_DELETED, JOBS_FINISHED, JOBS_POPPED, JOBS_SUNK};
+use super::calendar::occurrences;
+use super::change::notify::{JOBS_ADDED, JOBS_DELETED, JOBS_FINISHED, JOBS_POPPED, JOBS_SUNK};
 use super::state;
 use crate::queue::State;
 use crate::server::client::Client;
@@ -21,7 +21,7 @@ pub fn show(section: &Section, is_going_down: bool, look: impl Fn(Remembered) ->
         look(remembered).into_iter().for_each(|number| section.number(name, number));
     };
     section.text(c"version", env!("CARGO_PKG_VERSION"));
-    section.text(c"tzdb_version", calendar::database_version());
+    section.text(c"tzdb_version", occurrences::database_version());
     show(c"queues", |state| state.sums.queues());
     show(c"jobs_delayed", |state| state.sums.jobs(State::Delayed));
     show(c"jobs_ready", |state| state.sums.jobs(State::Ready));

@@ -3,14 +3,19 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use super::calendar::{self, ParsedCron};
+use super::calendar::occurrences::{self, ParsedCron};
 use super::host::Host;
+use super::keys::async_load;
+use super::keys::moved;
+use super::keys::value::QueueValue;
 use super::place::{Access, Closed, Database};
 use super::state::State;
-use super::value::QueueValue;
-use super::watchers::JobOutcome;
-use super::wish::{Around, JobShape, JobsWish, Wish};
-use super::{async_load, config, info, moved, pacemaker, waiting, wakeup};
+use super::timer::pacemaker;
+use super::timer::wakeup;
+use super::waiting::serving;
+use super::waiting::watchers::JobOutcome;
+use super::waiting::wish::{Around, JobShape, JobsWish, Wish};
+use super::{config, info};
 use crate::queue::{Cron, Defaults, Mode, Time};
 use crate::server::blocking;
 use crate::server::client::Client;
@@ -49,18 +54,18 @@ pub const HOOKS: Hooks = Hooks {
         }
         update_source_flags();
     },
-    turn_ending: || waiting::on_turn_ending(Live::WITHOUT_CONTEXT),
-    key_ready: |database, name| waiting::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
+    turn_ending: || serving::on_turn_ending(Live::WITHOUT_CONTEXT),
+    key_ready: |database, name| serving::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
     unblocking: |context, ticket, replies| {
         let live = Live { context: Some(context) };
-        reply_to_waiting_client(waiting::on_unblocking(live, ticket), replies);
+        reply_to_waiting_client(serving::on_unblocking(live, ticket), replies);
     },
     unblocked: |context, ticket, replies| {
         let live = Live { context: Some(context) };
-        reply_to_waiting_client(waiting::on_unblocked(live, ticket), replies);
+        reply_to_waiting_client(serving::on_unblocked(live, ticket), replies);
     },
-    replied: |ticket| waiting::on_replied(Live::WITHOUT_CONTEXT, ticket),
-    gone: |ticket| waiting::on_gone(Live::WITHOUT_CONTEXT, ticket),
+    replied: |ticket| serving::on_replied(Live::WITHOUT_CONTEXT, ticket),
+    gone: |ticket| serving::on_gone(Live::WITHOUT_CONTEXT, ticket),
     role_changed: |is_primary| {
         pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
         update_source_flags();
@@ -111,7 +116,7 @@ pub fn is_settled_primary() -> bool {
 }
 
 /// Parses a client's CRON.
-pub fn read_cron(cron: &Cron) -> Result<ParsedCron, calendar::Error> {
+pub fn read_cron(cron: &Cron) -> Result<ParsedCron, occurrences::Error> {
     STATE.with(|state| state.cron_cache.read(cron))
 }
 

@@ -1,19 +1,19 @@
 //! What the services remember of one server, on its main thread. Counters are statics instead
-//! (`notify.rs`), and so are config values.
+//! (`change/notify.rs`), and so are config values.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
-use super::calendar::CronCache;
-use super::hints::{Hints, Walk};
-use super::leases::Leases;
-use super::pace::Pace;
-use super::pending::Undelivered;
+use super::calendar::occurrences::CronCache;
+use super::change::leases::Leases;
+use super::keys::pace::Pace;
+use super::keys::sums::DataSets;
+use super::keys::value::QueueNumber;
 use super::place::{KeyRef, Ticket};
-use super::sums::DataSets;
-use super::value::QueueNumber;
-use super::waiters::Waiters;
-use super::watchers::Subject;
+use super::timer::hints::{Hints, Walk};
+use super::waiting::pending::Undelivered;
+use super::waiting::waiters::Waiters;
+use super::waiting::watchers::Subject;
 use crate::queue::{Lease, Time};
 
 pub struct State<C> {

@@ -27,7 +27,7 @@ fn the_sources_keep_the_rules() {
 #[test]
 fn each_rule_sees_a_planted_fault() {
     let long = "\n".repeat(LINES_MAX + 1);
-    let planted: [(&str, &str, &str); 27] = [
+    let planted: [(&str, &str, &str); 28] = [
         ("queue/new.rs", "use crate::server::logfile;", "queue/new.rs:1 imports server::logfile"),
         (
             "queue/new.rs",
@@ -46,10 +46,11 @@ fn each_rule_sees_a_planted_fault() {
         ),
         ("services/new.rs", "use crate::command::Add;", "services/new.rs:1 imports command::Add"),
         (
-            "services/sums.rs",
+            "services/keys/sums.rs",
             "use crate::server::logfile;",
-            "services/sums.rs:1 imports server::logfile",
+            "services/keys/sums.rs:1 imports server::logfile",
         ),
+        ("services/new.rs", "", "services/new.rs is in no room"),
         ("services/new.rs", "use redis_module::raw;", "services/new.rs:1 has redis_module"),
         (
             "command/len.rs",
@@ -78,9 +79,9 @@ fn each_rule_sees_a_planted_fault() {
         ),
         ("queue/new.rs", &long, "queue/new.rs has more than 500 lines"),
         (
-            "services/sums.rs",
+            "services/keys/sums.rs",
             "use super::value::QueueValue;",
-            "circle: services/sums.rs, services/value.rs",
+            "circle: services/keys/sums.rs, services/keys/value.rs",
         ),
         (
             "queue/memory/slab.rs",
@@ -115,7 +116,7 @@ fn each_rule_sees_a_planted_fault() {
         (
             "services/new.rs",
             "trait Of { type QueueValue; } struct QueueValue;",
-            "services/new.rs and services/value.rs have a type QueueValue",
+            "services/keys/value.rs and services/new.rs have a type QueueValue",
         ),
         // Also by what puts a folder's files together.
         (

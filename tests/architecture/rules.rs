@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::sources::{floor_of, is_test, name_of, Sources};
+use super::sources::{floor_of, is_test, Sources};
 
 /// Below each floor, those it may import from. A floor may always import from itself.
 pub const BELOW: [(&str, &[&str]); 5] = [
@@ -27,9 +27,23 @@ pub const ROOMS: [(&str, &[&str]); 9] = [
     ("look", &["memory", "value", "lines", "groups", "edges", "kernel"]),
 ];
 
+/// The rooms of the services.
+pub const SERVICE_ROOMS: [&str; 6] = ["calendar", "change", "keys", "timer", "waiting", "tests"];
+
+/// What concerns all of them.
+pub const BESIDE_THE_ROOMS: [&str; 7] =
+    ["config.rs", "host.rs", "info.rs", "live.rs", "mod.rs", "place.rs", "state.rs"];
+
 /// The services of the real server, and `place`, which takes over types. The others run without one.
-pub const WITH_A_SERVER: [&str; 7] =
-    ["config", "divergence", "info", "live", "opened", "persistence", "place"];
+pub const WITH_A_SERVER: [&str; 7] = [
+    "services/change/divergence.rs",
+    "services/config.rs",
+    "services/info.rs",
+    "services/keys/opened.rs",
+    "services/keys/persistence.rs",
+    "services/live.rs",
+    "services/place.rs",
+];
 
 /// Outside `server/`, who names the crate of the module API: where the module is declared and its
 /// commands registered.
@@ -71,10 +85,11 @@ pub const LINES_MAX: usize = 500;
 
 pub type Rule = fn(&Sources) -> Vec<String>;
 
-pub const RULES: [Rule; 12] = [
+pub const RULES: [Rule; 13] = [
     imports_run_one_way,
     rooms_import_from_those_before_them,
     rooms_call_those_before_them,
+    services_stand_in_rooms,
     services_run_without_a_server,
     the_api_is_named_by_the_server_floor,
     commands_stand_alone,
@@ -148,10 +163,22 @@ pub fn may_import(file: &str, other: &str) -> bool {
     }
 }
 
+pub fn services_stand_in_rooms(sources: &Sources) -> Vec<String> {
+    let is_wrong = |file: &str| {
+        let inside = file.strip_prefix("services/")?;
+        Some(match inside.split_once('/') {
+            Some((room, _)) => !SERVICE_ROOMS.contains(&room),
+            None => !BESIDE_THE_ROOMS.contains(&inside),
+        })
+    };
+    let wrong = sources.keys().filter(|file| is_wrong(file) == Some(true));
+    wrong.map(|file| format!("{file} is in no room")).collect()
+}
+
 pub fn services_run_without_a_server(sources: &Sources) -> Vec<String> {
     imports(sources, |file, target| {
         let is_wrong = floor_of(file) == "services"
-            && !WITH_A_SERVER.contains(&name_of(file))
+            && !WITH_A_SERVER.contains(&file)
             && target.first()? == "server";
         is_wrong.then(|| target.join("::"))
     })

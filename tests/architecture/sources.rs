@@ -184,10 +184,6 @@ pub fn floor_of(file: &str) -> &str {
     file.split('/').next().unwrap().trim_end_matches(".rs")
 }
 
-pub fn name_of(file: &str) -> &str {
-    file.rsplit('/').next().unwrap().trim_end_matches(".rs")
-}
-
 /// The words of a source, without comments. A `::` is one word; a literal is one, in its quotes;
 /// lifetimes are left out.
 pub fn words_of(text: &str) -> Vec<Word> {

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
-use crate::services::frame::{self, Frame, Source};
-use crate::services::log::{self, Internal, LogForm, LoggedCircumstances};
+use crate::services::change::frame::{self, Frame, Source};
+use crate::services::change::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
-use crate::services::waiting;
-use crate::services::wish::{Around, JobShape, Shape, Wish};
+use crate::services::waiting::serving;
+use crate::services::waiting::wish::{Around, JobShape, Shape, Wish};
 
 use super::key::Context;
 use super::keyspace::Order;
@@ -147,7 +147,7 @@ impl Node {
         let timeout = block.filter(|ms| *ms > 0).map(Duration::from_millis);
         let handle = |ticket| may_wait.then(|| self.block(client, ticket, places, timeout));
         let wish = Wish::jobs(pop, SHAPE, places.clone());
-        let waits = block.is_some() && waiting::wait(self, wish, timeout, handle);
+        let waits = block.is_some() && serving::wait(self, wish, timeout, handle);
         if waits {
             Reply::Waits
         } else {

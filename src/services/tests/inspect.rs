@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::queue::{self, EdgeState, JobView, Lease, Time};
 use crate::services::host::Host;
+use crate::services::keys::value::QueueValue;
 use crate::services::place::KeyRef;
-use crate::services::value::QueueValue;
 
 use super::account::{Account, Job, Stage};
 use super::edges::{Edge, End};

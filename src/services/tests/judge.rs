@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use crate::services::change::log::LoggedCircumstances;
 use crate::services::host::Host;
-use crate::services::log::LoggedCircumstances;
 use crate::services::place::KeyRef;
-use crate::services::wish::Wish;
+use crate::services::waiting::wish::Wish;
 
 use super::account::{Account, State};
 use super::commands::{Command, Entry, Reply};
@@ -255,7 +255,7 @@ impl World {
         let departure = departure.expect("a ticket is known as long as its client waits");
         let Wish::Jobs(wish) = departure else { panic!("a consumer gets something else") };
         let got: Option<Vec<Handed>> = wish.assigned.map(|assigned| {
-            let one = |job: &crate::services::pending::PendingDelivery| Handed {
+            let one = |job: &crate::services::waiting::pending::PendingDelivery| Handed {
                 id: job.id.to_vec(),
                 body: job.body.to_vec(),
                 lease: job.lease.number(),

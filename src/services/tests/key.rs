@@ -2,8 +2,8 @@
 
 use std::ffi::CStr;
 
+use crate::services::change::log;
 use crate::services::host::Host;
-use crate::services::log;
 use crate::services::place::{Database, QueueKey};
 
 use super::node::{Event, Logged, Node};

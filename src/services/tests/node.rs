@@ -9,11 +9,13 @@ use std::time::Duration;
 
 use crate::queue::{Attempts, Backoff, Defaults, Millis, Queue, Time};
 use crate::services::host::Host;
+use crate::services::keys::value::QueueValue;
+use crate::services::keys::{lifecycle, moved};
 use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::state::State;
-use crate::services::value::QueueValue;
-use crate::services::wish::Wish;
-use crate::services::{lifecycle, moved, pacemaker, waiting, wakeup};
+use crate::services::timer::{pacemaker, wakeup};
+use crate::services::waiting::serving;
+use crate::services::waiting::wish::Wish;
 
 use super::key::{Context, Key};
 use super::operation::{Bytes, Operation};
@@ -216,7 +218,7 @@ impl Node {
 
     fn tell(&self, client: ClientNumber, ticket: Ticket) {
         let is_in_event = self.is_in_event.replace(true);
-        let departure = waiting::on_unblocked(self, ticket);
+        let departure = serving::on_unblocked(self, ticket);
         self.is_in_event.set(is_in_event);
         self.events.borrow_mut().push(Event::Told(client, departure));
     }
@@ -239,7 +241,7 @@ impl Node {
         let Some((handle, ticket, block)) = to_be_told else {
             return;
         };
-        waiting::on_gone(self, ticket);
+        serving::on_gone(self, ticket);
         if block == Block::Waits {
             self.over.borrow_mut().push(handle);
         }
@@ -264,7 +266,7 @@ impl Node {
             let waiting = self.blocked.borrow().values().filter(waits).count();
             let is_there = self.keys.borrow().contains_key(&place);
             for _ in 0..if is_there { waiting } else { 0 } {
-                waiting::on_key_ready(self, place.0, &place.1);
+                serving::on_key_ready(self, place.0, &place.1);
             }
         }
     }
@@ -283,7 +285,7 @@ impl Node {
                 took = Some(self.now() - begun);
             } else if !is_alarm && ends {
                 self.turn_end.set(None);
-                waiting::on_turn_ending(self);
+                serving::on_turn_ending(self);
             }
         }
         self.is_in_timers.set(false);
@@ -315,13 +317,13 @@ impl Node {
             match block {
                 Block::IsToBeTold => {
                     self.tell(client, ticket);
-                    waiting::on_replied(self, ticket);
+                    serving::on_replied(self, ticket);
                 }
                 Block::IsTold => {
                     self.events.borrow_mut().push(Event::Told(client, reply));
-                    waiting::on_replied(self, ticket);
+                    serving::on_replied(self, ticket);
                 }
-                Block::Waits | Block::IsOver => waiting::on_gone(self, ticket),
+                Block::Waits | Block::IsOver => serving::on_gone(self, ticket),
             }
         }
     }
@@ -473,7 +475,7 @@ impl Host for &Node {
         };
         assert!(block == Block::Waits, "somebody is unblocked twice");
         if self.nature.tells_at_once {
-            let reply = waiting::on_unblocking(self, ticket);
+            let reply = serving::on_unblocking(self, ticket);
             self.blocked.borrow_mut().get_mut(&handle).unwrap().reply = reply;
             self.is_over(handle, Block::IsTold);
         } else {

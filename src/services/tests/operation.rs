@@ -8,8 +8,8 @@ use crate::queue::{
     Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove,
     Renew, Resume, Resumed, Settle, Sink, Touch, WhenReleased,
 };
-use crate::services::frame::Frame;
-use crate::services::log::LogForm;
+use crate::services::change::frame::Frame;
+use crate::services::change::log::LogForm;
 
 use super::edges::NewEdges;
 use super::node::Node;
@@ -439,7 +439,7 @@ fn resumed(outcome: Resumed) -> Outcome {
 
 /// What was logged in these words.
 pub fn read_logged(command: &CStr, words: &[&[u8]]) -> (Option<(u64, String)>, Operation) {
-    if command != crate::services::log::APPLY {
+    if command != crate::services::change::log::APPLY {
         return (None, Operation::read(command.to_bytes(), words));
     }
     let told = std::str::from_utf8(words[1]).unwrap().to_string();

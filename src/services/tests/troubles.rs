@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use crate::services::pacemaker;
+use crate::services::timer::pacemaker;
 
 use super::node::{defaults, Node};
 use super::world::World;

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use crate::queue::{self, Claim, Claims, Lease, Renew};
-use crate::services::frame::{self, Frame, Source};
+use crate::services::change::frame::{self, Frame, Source};
+use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
-use crate::services::waiting;
-use crate::services::watchers::JobOutcome;
-use crate::services::watching;
-use crate::services::wish::Wish;
+use crate::services::waiting::serving;
+use crate::services::waiting::watchers::JobOutcome;
+use crate::services::waiting::watching;
+use crate::services::waiting::wish::Wish;
 
 use super::account::{Account, Stage, State};
 use super::commands::Reply;
@@ -127,7 +127,7 @@ impl Node {
         let timeout = (block > 0).then(|| Duration::from_millis(block));
         let places = [place.clone()];
         let handle = |ticket| Some(self.block(client, ticket, &places, timeout));
-        assert!(waiting::wait(self, wish, timeout, handle));
+        assert!(serving::wait(self, wish, timeout, handle));
         Reply::Waits
     }
 }

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use crate::queue::{Add, Alter, Time};
-use crate::services::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
 use crate::services::host::Host;
-use crate::services::pacemaker;
 use crate::services::place::QueueKey;
 use crate::services::state::Stats;
-use crate::services::wakeup;
+use crate::services::timer::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
+use crate::services::timer::{pacemaker, wakeup};
 
 use super::{id, ms, node, now_of, pass, place, Context, Node, BUDGET};
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use crate::queue::{Add, Due, Ids, Lease, Pop, Queue, Removal, Remove, Time};
-use crate::services::commit::{circumstances, commit};
-use crate::services::frame::{look, Frame, Source};
+use crate::services::change::commit::{circumstances, commit};
+use crate::services::change::frame::{look, Frame, Source};
+use crate::services::change::log::{LogForm, LoggedCircumstances, POP};
+use crate::services::change::notify::{self, Announced, Announcement};
 use crate::services::host::Host;
-use crate::services::lifecycle;
-use crate::services::log::{LogForm, LoggedCircumstances, POP};
-use crate::services::notify::{self, Announced, Announcement};
-use crate::services::value::QueueValue;
+use crate::services::keys::lifecycle;
+use crate::services::keys::value::QueueValue;
 
 use super::{
     add, command, every_minute, id, join, logged, ms, node, now_of, pass, place, plain, Context,

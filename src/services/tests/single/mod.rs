@@ -16,11 +16,11 @@ use std::time::Duration;
 use crate::queue::{
     Add, Circumstances, Millis, Misfire, NewSchedule, Pop, Recurrence, Starts, Time, Timing,
 };
-use crate::services::frame::{Frame, Source};
+use crate::services::change::frame::{Frame, Source};
+use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
-use crate::services::wish::{Around, JobShape, Shape, Wish};
+use crate::services::waiting::wish::{Around, JobShape, Shape, Wish};
 
 use super::edges::NewEdges;
 use super::key::{Context, Key};

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::queue::{Add, Due, Time};
-use crate::services::alarm::TimeSlice;
 use crate::services::host::Host;
-use crate::services::{moved, pacemaker, wakeup};
+use crate::services::keys::moved;
+use crate::services::timer::alarm::TimeSlice;
+use crate::services::timer::{pacemaker, wakeup};
 
 use super::{id, logged, ms, node, now_of, pass, place, Context, Node};
 

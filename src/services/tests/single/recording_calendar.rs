@@ -1,7 +1,7 @@
 //! The calendar for one operation.
 
 use crate::queue::{Calendar, Cron, Following, Time};
-use crate::services::recording_calendar::RecordingCalendar;
+use crate::services::calendar::recording_calendar::RecordingCalendar;
 
 use super::node;
 

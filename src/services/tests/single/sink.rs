@@ -4,8 +4,9 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::queue::{Add, Alter, Circumstances, Due, Millis, Pause, Sink, State};
-use crate::services::log::LogForm;
-use crate::services::{lifecycle, sink, wakeup};
+use crate::services::change::log::LogForm;
+use crate::services::keys::lifecycle;
+use crate::services::timer::{sink, wakeup};
 
 use super::super::operation::Bytes;
 use super::{
@@ -254,7 +255,7 @@ fn runs_of_schedules_that_are_too_late_go_to_no_sink() {
     });
     node.ahead_ms.set(150_000);
     node.open_as(&place(), Context::Reader, false, |key, value| {
-        crate::services::frame::look(&node, &key, value)
+        crate::services::change::frame::look(&node, &key, value)
     });
     run(&node, &uptime);
     assert_eq!(told(&node), ["PassOver", "XADD b", "POP 1 NOACK"]);

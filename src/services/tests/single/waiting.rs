@@ -4,15 +4,15 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::queue::{Add, Alter, Mode, Pop, State};
-use crate::services::alarm::TimeSlice;
-use crate::services::frame::{Frame, Source};
+use crate::services::change::frame::{Frame, Source};
+use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::log::LogForm;
 use crate::services::place::KeyRef;
 use crate::services::tests::commands::Reply;
 use crate::services::tests::watch::{Told, Watching};
-use crate::services::waiting;
-use crate::services::wish::Wish;
+use crate::services::timer::alarm::TimeSlice;
+use crate::services::waiting::serving;
+use crate::services::waiting::wish::Wish;
 
 use super::{
     add, command, every_minute, id, join, node, now_of, pass, place, ClientNumber, Context, Event,
@@ -30,7 +30,7 @@ fn a_full_queue_still_serves_consumers_that_need_no_place() {
     node.open_as(&place(), Context::Timer, false, |key, value| {
         value.queue.apply(&now_of(host), &Alter { concurrency: Some(1), ..Alter::default() });
         let now = now_of(host).now;
-        assert!(waiting::serve(host, &key, value, &TimeSlice::begin(host), now));
+        assert!(serving::serve(host, &key, value, &TimeSlice::begin(host), now));
     });
     assert_eq!(host.with(|state| state.to_unblock.clone()), [1, 3, 4]);
 }
@@ -41,10 +41,10 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
     let host = &node;
     let counts = || {
         let key = Key { node: host, database: 0, name: b"q", context: Context::Reader };
-        (waiting::consumers(host), waiting::consumers_at(host, &key))
+        (serving::consumers(host), serving::consumers_at(host, &key))
     };
     let wait =
-        |places, handle| waiting::wait(host, Wish::jobs(Pop::ONE, SHAPE, places), None, |_| handle);
+        |places, handle| serving::wait(host, Wish::jobs(Pop::ONE, SHAPE, places), None, |_| handle);
     assert_eq!(counts(), (0, 0));
     assert!(!wait(vec![place()], None), "it can't wait");
     assert_eq!(counts(), (0, 0));
@@ -59,10 +59,10 @@ fn a_consumer_of_another_database_is_not_looked_for() {
     let (node, _) = node();
     add(&node, b"a");
     let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(7, b"q"[..].into())]);
-    assert!(waiting::wait(&node, wish, None, |_| Some(1)));
+    assert!(serving::wait(&node, wish, None, |_| Some(1)));
     let context = Context::Command { sent: None, is_inside_another: true };
     node.open_as(&place(), context, false, |key, value| {
-        waiting::serve_at_command(&node, &key, value, || now_of(&node).now);
+        serving::serve_at_command(&node, &key, value, || now_of(&node).now);
     });
     assert!((&node).with(|state| state.to_serve.is_empty()));
 }
@@ -80,7 +80,7 @@ fn passing_over_runs_for_a_waiting_consumer_ends_with_the_time_slice() {
         join(&node, 1, Pop::ONE);
         let now = now_of(&node).now;
         let slice = TimeSlice::begin(&node);
-        let is_done = [(); 3].map(|()| waiting::serve(&node, &key, value, &slice, now));
+        let is_done = [(); 3].map(|()| serving::serve(&node, &key, value, &slice, now));
         assert_eq!(is_done, [false, false, true]);
     });
 }
@@ -98,8 +98,8 @@ fn a_waiting_consumer_is_served_after_a_transaction_and_when_writing_is_allowed(
         node.may_replicate.set(may_replicate);
         let context = Context::Command { sent: None, is_inside_another };
         let is_left = node.open_as(&place(), context, false, |key, value| {
-            waiting::serve_at_command(host, &key, value, || now_of(host).now);
-            waiting::are_others_first(host, &key)
+            serving::serve_at_command(host, &key, value, || now_of(host).now);
+            serving::are_others_first(host, &key)
         });
         let is_served = !is_inside_another && may_replicate;
         let left = host.with(|state| (state.to_unblock.len(), state.to_serve.len()));
@@ -119,14 +119,14 @@ fn a_waiting_consumer_is_served_after_a_transaction_and_when_writing_is_allowed(
 fn serve(node: &Node) {
     node.open_as(&place(), Context::Timer, false, |key, value| {
         let now = now_of(node).now;
-        while !waiting::serve(node, &key, value, &TimeSlice::begin(node), now) {}
+        while !serving::serve(node, &key, value, &TimeSlice::begin(node), now) {}
     });
 }
 
 /// All who were served go away, whoever came last first.
 fn all_go_away(node: &Node) {
     let tickets = node.with(|state| state.to_unblock.clone());
-    tickets.into_iter().rev().for_each(|ticket| waiting::on_gone(node, ticket));
+    tickets.into_iter().rev().for_each(|ticket| serving::on_gone(node, ticket));
 }
 
 /// However short the timer's time is, in which it gives back.
@@ -194,7 +194,7 @@ fn all_waiting_consumers_are_looked_for_when_a_clock_was_set_or_the_timer_is_lat
         let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(number % 2, name(number as u32))]);
         host.with(|state| state.waiters.join(number as u32, wish, None));
     }
-    waiting::serve_all_soon(host);
+    serving::serve_all_soon(host);
     assert_eq!(host.with(|state| std::mem::take(&mut state.to_serve).len()), 150);
     // A hundred of those of the first database and the second, the other fifty, and so on.
     for looked_at in [Some((1, name(49))), None, Some((1, name(49)))] {
@@ -280,7 +280,7 @@ fn no_further_job_is_handed_out_while_16_mib_wait_for_their_clients() {
     (1..=20).for_each(|client| join(host, client, Pop::ONE));
     node.open_as(&place(), Context::Timer, false, |key, value| {
         let slice = TimeSlice::begin(host);
-        assert!(!waiting::serve(host, &key, value, &slice, now_of(host).now));
+        assert!(!serving::serve(host, &key, value, &slice, now_of(host).now));
     });
     assert_eq!(host.with(|state| state.to_unblock.len()), 16);
 }

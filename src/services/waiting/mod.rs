@@ -1,0 +1,17 @@
+//! Clients that wait: for jobs, for what becomes of a job, or for a lease to become void.
+//!
+//! | file | what it is |
+//! | --- | --- |
+//! | `serving.rs` | waiting clients from the time they block until they are unblocked |
+//! | `waiters.rs` | who they are, and in which order they came |
+//! | `wish.rs` | what a client waits for, and gets |
+//! | `delivery.rs`, `pending.rs` | delivering jobs to them; jobs that a client is assigned and hasn't got yet |
+//! | `watching.rs`, `watchers.rs` | what becomes of a job or a lease that clients watch; who watches what |
+
+pub mod delivery;
+pub mod pending;
+pub mod serving;
+pub mod waiters;
+pub mod watchers;
+pub mod watching;
+pub mod wish;

@@ -1,0 +1,76 @@
+//! Jobs assigned to a waiting client that hasn't got them yet.
+
+use crate::queue::{Deliveries, Lease, Mode, Queue, Time};
+use crate::services::keys::value::{QueueNumber, QueueValue};
+use crate::services::place::KeyRef;
+
+/// Has a copy of the job's bytes: the queue may change before the client gets it.
+#[derive(Debug)]
+pub struct PendingDelivery {
+    pub id: Box<[u8]>,
+    pub body: Box<[u8]>,
+    pub lease: Lease,
+    pub attempt: u32,
+    pub occurrence: Time,
+}
+
+/// The jobs that a waiting client is to get.
+#[derive(Debug)]
+pub struct DeliveredJobs {
+    /// The key of the queue when the client was served.
+    pub place: KeyRef,
+    queue: QueueNumber,
+    pub jobs: Vec<PendingDelivery>,
+    bytes: usize,
+}
+
+impl DeliveredJobs {
+    /// Must be called before the queue changes again.
+    pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> DeliveredJobs {
+        let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
+            let (id, body) = delivery.id_and_body(queue);
+            let (lease, attempt, occurrence) =
+                (delivery.lease, delivery.attempt, delivery.occurrence());
+            PendingDelivery { id: id.bytes().into(), body: body.into(), lease, attempt, occurrence }
+        };
+        let jobs: Vec<PendingDelivery> =
+            deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
+        let bytes = jobs.iter().map(|job| job.id.len() + job.body.len()).sum();
+        DeliveredJobs { place, queue: value.number(), jobs, bytes }
+    }
+
+    /// Of the ids and bodies.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The jobs to give back when the client has gone away, with their first lease and their key.
+    /// `None` for jobs taken with NOACK: they are delivered at most once.
+    pub fn undelivered(&self, mode: Mode) -> Option<((Lease, KeyRef), Undelivered)> {
+        let first = self.jobs.first().filter(|_| mode == Mode::Lease)?.lease;
+        let claims = self.jobs.iter().rev().map(|job| (job.id.clone(), job.lease)).collect();
+        Some(((first, self.place.clone()), Undelivered { queue: self.queue, claims }))
+    }
+}
+
+/// Leases of jobs that a client didn't get, because it went away.
+pub struct Undelivered {
+    queue: QueueNumber,
+    /// Leases that aren't given back yet; the next one is the last.
+    claims: Vec<(Box<[u8]>, Lease)>,
+}
+
+impl Undelivered {
+    /// Whether they are leases of this queue, and not of another one that came to its key later.
+    pub fn is_of(&self, value: &QueueValue) -> bool {
+        self.queue == value.number()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.claims.is_empty()
+    }
+
+    pub fn take_next(&mut self) -> Option<(Box<[u8]>, Lease)> {
+        self.claims.pop()
+    }
+}

@@ -1,0 +1,150 @@
+//! What clients wait for, and what each gets.
+
+use std::sync::Arc;
+
+use super::pending::DeliveredJobs;
+use super::watchers::{Held, JobOutcome, Told};
+use crate::queue::{Id, Pop, Time};
+use crate::services::place::KeyRef;
+
+/// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
+/// once so many are together. To copy and send them takes two to three milliseconds.
+pub const REPLY_BYTES_IN_A_TURN: usize = 2 << 20;
+
+/// What the shortest reply counts for. The server writes the replies at the end of the turn, which
+/// takes several times as long as unblocking: about a millisecond for a hundred clients.
+const REPLY_COST: usize = REPLY_BYTES_IN_A_TURN / 100;
+
+/// What a job or a lease in a reply counts for, beside its bytes.
+const PART_COST: usize = REPLY_COST / 100;
+
+/// How the reply looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    pub around: Around,
+    pub job: JobShape,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Around {
+    /// The jobs.
+    Jobs,
+    /// The key and the jobs.
+    KeyAndJobs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobShape {
+    Plain,
+    /// With the due time as the last field.
+    WithDue,
+}
+
+/// What a client waits for.
+#[derive(Clone)]
+pub enum Wish {
+    Jobs(JobsWish),
+    Outcome(OutcomeWish),
+    Leases(LeasesWish),
+}
+
+/// Jobs of any of these keys.
+#[derive(Clone)]
+pub struct JobsWish {
+    pub terms: Pop,
+    pub shape: Shape,
+    pub places: Vec<KeyRef>,
+    /// The jobs that it is to get.
+    pub assigned: Option<Arc<DeliveredJobs>>,
+}
+
+/// What becomes of a job.
+#[derive(Clone)]
+pub struct OutcomeWish {
+    pub place: KeyRef,
+    pub id: Box<[u8]>,
+    /// When the job dies, if no command changes it before.
+    pub dies_at: Option<Time>,
+    pub told: Told,
+}
+
+/// That a lease is void.
+#[derive(Clone)]
+pub struct LeasesWish {
+    pub place: KeyRef,
+    pub held: Arc<[Held]>,
+    /// When the life of each job is over. Empty once the client waits.
+    pub expire_at: Vec<Option<Time>>,
+    /// One was void, so the client is about to be unblocked.
+    is_told: bool,
+    /// The places of those that are void when the reply is made.
+    void: Vec<usize>,
+}
+
+impl OutcomeWish {
+    /// Its wait has ended like this.
+    pub fn ended(self, ended: JobOutcome) -> OutcomeWish {
+        OutcomeWish { told: Arc::new(ended.into()), ..self }
+    }
+}
+
+impl LeasesWish {
+    /// A lease is void. False if one was before.
+    pub fn tell(&mut self) -> bool {
+        !std::mem::replace(&mut self.is_told, true)
+    }
+
+    /// Its wait has ended while the leases at these places are void.
+    pub fn ended(self, void: Vec<usize>) -> LeasesWish {
+        LeasesWish { void, ..self }
+    }
+
+    /// The ids of the jobs whose lease is void, in the order in which they were named.
+    pub fn void_ids(&self) -> Vec<&[u8]> {
+        let held = self.void.iter().filter_map(|place| self.held.get(*place));
+        held.map(|(_, id)| &**id).collect()
+    }
+}
+
+impl Wish {
+    /// What becomes of a job that dies then.
+    pub fn job(place: KeyRef, id: Id, dies_at: Option<Time>) -> Wish {
+        let (id, told) = (id.bytes().into(), Told::default());
+        Wish::Outcome(OutcomeWish { place, id, dies_at, told })
+    }
+
+    /// That one of these leases is void. With the time at which the life of its job is over.
+    pub fn leases(place: KeyRef, leases: Vec<(Held, Option<Time>)>) -> Wish {
+        let (held, expire_at): (Vec<Held>, _) = leases.into_iter().unzip();
+        let held = held.into();
+        Wish::Leases(LeasesWish { place, held, expire_at, is_told: false, void: Vec::new() })
+    }
+
+    /// Whether it is known what the client gets: it is about to be unblocked.
+    pub fn is_told(&self) -> bool {
+        match self {
+            Wish::Jobs(wish) => wish.assigned.is_some(),
+            Wish::Outcome(wish) => wish.told.get().is_some(),
+            Wish::Leases(wish) => wish.is_told,
+        }
+    }
+
+    /// What its reply counts for among [`REPLY_BYTES_IN_A_TURN`].
+    pub fn cost(&self) -> usize {
+        let beyond = match self {
+            Wish::Jobs(wish) => wish
+                .assigned
+                .as_ref()
+                .map_or(0, |assigned| assigned.bytes() + PART_COST * assigned.jobs.len()),
+            Wish::Outcome(wish) => wish.told.get().map_or(0, JobOutcome::bytes),
+            // Each of them is looked at for the reply.
+            Wish::Leases(wish) => PART_COST * wish.held.len(),
+        };
+        REPLY_COST + beyond
+    }
+
+    /// Jobs of these keys, on these terms.
+    pub fn jobs(terms: Pop, shape: Shape, places: Vec<KeyRef>) -> Wish {
+        Wish::Jobs(JobsWish { terms, shape, places, assigned: None })
+    }
+}
