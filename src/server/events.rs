@@ -46,16 +46,14 @@ unsafe extern "C" fn on_role_changed(
 }
 
 unsafe extern "C" fn on_loading(
-    ctx: *mut raw::RedisModuleCtx,
+    _ctx: *mut raw::RedisModuleCtx,
     _event: raw::RedisModuleEvent,
     subevent: u64,
     _data: *mut c_void,
 ) {
-    // SAFETY: the context is valid while the callback lasts.
-    let context = unsafe { Context::new(ctx) };
     let is_over =
         [raw::REDISMODULE_SUBEVENT_LOADING_ENDED, raw::REDISMODULE_SUBEVENT_LOADING_FAILED];
-    hooks::call(|hooks| (hooks.loading)(context, !is_over.map(u64::from).contains(&subevent)));
+    hooks::call(|hooks| (hooks.loading)(!is_over.map(u64::from).contains(&subevent)));
 }
 
 unsafe extern "C" fn on_loading_aside(

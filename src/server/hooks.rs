@@ -40,7 +40,7 @@ pub struct Hooks {
     /// This server has become a primary (`true`) or a replica.
     pub role_changed: fn(bool),
     /// The data set is about to be loaded (`true`), or was loaded.
-    pub loading: fn(Context, bool),
+    pub loading: fn(bool),
     /// An async load has reached this stage.
     pub loading_aside: fn(Aside),
     /// A database is about to be emptied, or all of them.

@@ -37,15 +37,6 @@ pub trait Host: Copy {
     /// How long a run of the timer may take.
     fn tick_budget(self) -> Duration;
 
-    /// Opens the queue at a key that belongs to this node, outside a command. Reading it doesn't
-    /// count as a use of the key, nor expire it.
-    fn open<R>(
-        self,
-        place: (Database, &[u8]),
-        access: Access,
-        work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
-    ) -> Result<R, Closed>;
-
     /// Whether a key of this name belongs to this node. In a cluster: whether its slot does.
     fn is_own(self, name: &[u8]) -> bool;
 
@@ -64,11 +55,6 @@ pub trait Host: Copy {
     /// event loop.
     fn at_end_of_turn(self);
 
-    /// Calls [`super::timer::wakeup::plan`] for the queues at a few more keys, from the first key
-    /// on.
-    /// Returns false after the last key; then it begins anew.
-    fn walk_on(self) -> bool;
-
     /// Writes a line to the server's log, for the operator.
     fn warn(self, what: &str);
 
@@ -78,4 +64,21 @@ pub trait Host: Copy {
     /// Unblocks the client. It gets the reply of [`super::waiting::serving::on_unblocking`] or
     /// [`super::waiting::serving::on_unblocked`], which may be called from in here.
     fn unblock(self, client: Self::Client);
+}
+
+/// A host inside a callback that may open keys which no command names: that of a timer, or of a
+/// client that is unblocked.
+pub trait Keyspace: Host {
+    /// Opens the queue at a key that belongs to this node. Reading it doesn't count as a use of the
+    /// key, nor expire it.
+    fn open<R>(
+        self,
+        place: (Database, &[u8]),
+        access: Access,
+        work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
+    ) -> Result<R, Closed>;
+
+    /// Calls [`super::timer::wakeup::plan`] for the queues at a few more keys, from the first key
+    /// on. Returns false after the last key; then it begins anew.
+    fn walk_on(self) -> bool;
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::calendar::occurrences::{self, ParsedCron};
-use super::host::Host;
+use super::host::{Host, Keyspace};
 use super::keys::async_load;
 use super::keys::moved;
 use super::keys::value::QueueValue;
@@ -33,58 +33,56 @@ static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 /// Whether every command comes from a client: true on an active primary with no slot import.
 static IS_SETTLED_PRIMARY: AtomicBool = AtomicBool::new(false);
 
-/// The server, inside a callback or a command.
+/// The server, inside a callback or a command. With a callback's [`Context`] it is a [`Keyspace`].
 #[derive(Clone, Copy)]
-pub struct Live<'c> {
-    /// A timer's context, to open keys that no command names.
-    context: Option<Context<'c>>,
+pub struct Live<C = ()> {
+    context: C,
 }
 
-impl Live<'_> {
-    pub const WITHOUT_CONTEXT: Live<'static> = Live { context: None };
-}
+/// In a command, or a callback that opens no keys.
+pub const LIVE: Live = Live { context: () };
 
 /// The functions that the server calls.
 pub const HOOKS: Hooks = Hooks {
     alarm: |context| {
         let is_primary = context.is_primary();
-        let took = pacemaker::on_alarm(Live { context: Some(context) }, is_primary);
+        let took = pacemaker::on_alarm(Live { context }, is_primary);
         if let Some(took) = took {
             context::record_latency(pacemaker::LATENCY_EVENT, took);
         }
         update_source_flags();
     },
-    turn_ending: || serving::on_turn_ending(Live::WITHOUT_CONTEXT),
-    key_ready: |database, name| serving::on_key_ready(Live::WITHOUT_CONTEXT, database, name),
+    turn_ending: || serving::on_turn_ending(LIVE),
+    key_ready: |database, name| serving::on_key_ready(LIVE, database, name),
     unblocking: |context, ticket, replies| {
-        let live = Live { context: Some(context) };
+        let live = Live { context };
         reply_to_waiting_client(serving::on_unblocking(live, ticket), replies);
     },
     unblocked: |context, ticket, replies| {
-        let live = Live { context: Some(context) };
+        let live = Live { context };
         reply_to_waiting_client(serving::on_unblocked(live, ticket), replies);
     },
-    replied: |ticket| serving::on_replied(Live::WITHOUT_CONTEXT, ticket),
-    gone: |ticket| serving::on_gone(Live::WITHOUT_CONTEXT, ticket),
+    replied: |ticket| serving::on_replied(LIVE, ticket),
+    gone: |ticket| serving::on_gone(LIVE, ticket),
     role_changed: |is_primary| {
-        pacemaker::on_role_changed(Live::WITHOUT_CONTEXT, is_primary);
+        pacemaker::on_role_changed(LIVE, is_primary);
         update_source_flags();
     },
-    loading: |context, is_loading| {
-        pacemaker::on_loading(Live { context: Some(context) }, is_loading);
+    loading: |is_loading| {
+        pacemaker::on_loading(LIVE, is_loading);
         update_source_flags();
     },
     loading_aside: |stage| match stage {
-        Aside::Begun => async_load::begin(Live::WITHOUT_CONTEXT),
-        Aside::SwappedIn => async_load::swap_in(Live::WITHOUT_CONTEXT),
-        Aside::ThrownAway => async_load::throw_away(Live::WITHOUT_CONTEXT),
+        Aside::Begun => async_load::begin(LIVE),
+        Aside::SwappedIn => async_load::swap_in(LIVE),
+        Aside::ThrownAway => async_load::throw_away(LIVE),
     },
-    flushed: |database| pacemaker::on_flushed(Live::WITHOUT_CONTEXT, database),
+    flushed: |database| pacemaker::on_flushed(LIVE, database),
     slots_moved: || {
-        moved::on_slots_moved(Live::WITHOUT_CONTEXT);
+        moved::on_slots_moved(LIVE);
         update_source_flags();
     },
-    swapped: |a, b| pacemaker::on_swapped(Live::WITHOUT_CONTEXT, a, b),
+    swapped: |a, b| pacemaker::on_swapped(LIVE, a, b),
     info: |section, is_going_down| {
         // The server may be going down because of what was done to the state.
         info::show(section, is_going_down, |look| match is_going_down {
@@ -147,7 +145,7 @@ fn reply_with_jobs(wish: &JobsWish, replies: Replies) {
     replies.deliveries((shape.around == Around::KeyAndJobs).then_some(&assigned.place.1), jobs);
 }
 
-impl<'c> Host for Live<'c> {
+impl<C: Copy> Host for Live<C> {
     type Client = Client;
     type Key<'k> = Key<'k>;
 
@@ -179,15 +177,6 @@ impl<'c> Host for Live<'c> {
         config::tick_budget()
     }
 
-    fn open<R>(
-        self,
-        place: (Database, &[u8]),
-        access: Access,
-        work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Result<R, Closed> {
-        self.context.ok_or(Closed::Missing)?.open(place, access, work)
-    }
-
     fn is_own(self, name: &[u8]) -> bool {
         key::is_own(name)
     }
@@ -208,19 +197,6 @@ impl<'c> Host for Live<'c> {
         timer::at_end_of_turn();
     }
 
-    fn walk_on(self) -> bool {
-        let Some(context) = self.context else {
-            return false;
-        };
-        let cursor = WALK.with(Option::take).unwrap_or_default();
-        let next = context.walk::<QueueValue>(cursor, |database, name, value| {
-            wakeup::plan(Live::WITHOUT_CONTEXT, value, || database, || name);
-        });
-        let goes_on = next.is_some();
-        WALK.with(|cursor| *cursor = next);
-        goes_on
-    }
-
     fn warn(self, what: &str) {
         logfile::warning(what);
     }
@@ -231,5 +207,26 @@ impl<'c> Host for Live<'c> {
 
     fn unblock(self, client: Client) {
         blocking::unblock(client);
+    }
+}
+
+impl Keyspace for Live<Context<'_>> {
+    fn open<R>(
+        self,
+        place: (Database, &[u8]),
+        access: Access,
+        work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
+    ) -> Result<R, Closed> {
+        self.context.open(place, access, work)
+    }
+
+    fn walk_on(self) -> bool {
+        let cursor = WALK.with(Option::take).unwrap_or_default();
+        let next = self.context.walk::<QueueValue>(cursor, |database, name, value| {
+            wakeup::plan(LIVE, value, || database, || name);
+        });
+        let goes_on = next.is_some();
+        WALK.with(|cursor| *cursor = next);
+        goes_on
     }
 }

@@ -5,20 +5,20 @@ use std::time::Duration;
 use crate::server::context;
 use crate::server::logfile::warning;
 use crate::services::host::Host;
-use crate::services::live::Live;
+use crate::services::live::LIVE;
 
 /// The log has a line of it this often at most.
 const BETWEEN_WARNINGS: Duration = Duration::from_secs(1);
 
 /// How often a queue was not what it was where the log was written.
 pub fn times_diverged() -> u64 {
-    Live::WITHOUT_CONTEXT.with(|state| state.diverged)
+    LIVE.with(|state| state.diverged)
 }
 
 /// The queue at this key is not what it was where the log was written.
 pub fn report(name: &[u8]) {
     let uptime = context::uptime();
-    let is_due = Live::WITHOUT_CONTEXT.with(|state| {
+    let is_due = LIVE.with(|state| {
         state.diverged += 1;
         let is_due = state
             .told_of_divergence

@@ -14,7 +14,7 @@ use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{LogForm, LoggedCircumstances};
 use crate::services::change::notify::Announced;
 use crate::services::host::Host;
-use crate::services::live::{is_settled_primary, Live};
+use crate::services::live::{is_settled_primary, Live, LIVE};
 use crate::services::place::{Access, QueueKey};
 use crate::services::waiting::wish::{Shape, Wish};
 use crate::services::waiting::{serving, watching};
@@ -52,9 +52,8 @@ impl<'c> OpenedKey<'c> {
     /// Creates the key if there is none.
     pub fn or_created(call: &Call<'c>, name: Arg<'c>) -> Result<OpenedKey<'c>, WrongType> {
         let key = call.key(name);
-        let (value, is_new) = key.open_or_create(|| {
-            lifecycle::new(Live::WITHOUT_CONTEXT, Queue::new(context::hash_seed()))
-        })?;
+        let (value, is_new) =
+            key.open_or_create(|| lifecycle::new(LIVE, Queue::new(context::hash_seed())))?;
         Ok(OpenedKey { key, value, is_new })
     }
 
@@ -79,7 +78,7 @@ impl<'c> OpenedKey<'c> {
         if !value.queue.compare_checksum(Checksum(logged.check)) {
             divergence::report(key.name());
         }
-        let open = Frame::new(Live::WITHOUT_CONTEXT, key, value, Source::Log, Some(logged));
+        let open = Frame::new(LIVE, key, value, Source::Log, Some(logged));
         let has_changed =
             open.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
         self.close(has_changed);
@@ -94,20 +93,20 @@ impl<'c> OpenedKey<'c> {
 
     /// Opens the frame for a command of this source.
     #[inline(always)]
-    pub fn queue_for(&mut self, source: Source) -> Frame<'_, Live<'static>> {
-        Frame::new(Live::WITHOUT_CONTEXT, self.key, self.value.get(), source, None)
+    pub fn queue_for(&mut self, source: Source) -> Frame<'_, Live> {
+        Frame::new(LIVE, self.key, self.value.get(), source, None)
     }
 
     /// Advances the queue for a read-only command. Returns the queue and its current time.
     pub fn look(&mut self) -> (&QueueValue, Time) {
         let value = self.value.get();
-        let now = frame::look(Live::WITHOUT_CONTEXT, &self.key, value);
+        let now = frame::look(LIVE, &self.key, value);
         (value, now)
     }
 
     /// How many clients wait for this queue.
     pub fn consumers(&self) -> usize {
-        serving::consumers_at(Live::WITHOUT_CONTEXT, &self.key)
+        serving::consumers_at(LIVE, &self.key)
     }
 }
 
@@ -138,7 +137,7 @@ impl OpenedKey<'_> {
 
     fn watch(&mut self, call: &Call, name: Arg, wish: Wish, timeout: Option<Duration>) -> bool {
         let waits = wait_for(call, &[name], wish, timeout);
-        watching::plan(Live::WITHOUT_CONTEXT, &self.key, self.value.get());
+        watching::plan(LIVE, &self.key, self.value.get());
         waits
     }
 
@@ -165,13 +164,13 @@ impl OpenedKey<'_> {
 
     /// How many clients wait for what becomes of jobs and leases of this queue.
     pub fn watchers(&self) -> usize {
-        watching::watchers_at(Live::WITHOUT_CONTEXT, &self.key)
+        watching::watchers_at(LIVE, &self.key)
     }
 }
 
 /// Whether the client may wait for what becomes of a job. Not on a replica, where the timer rests.
 fn may_watch(call: &Call) -> bool {
-    Live::WITHOUT_CONTEXT.with(|state| state.is_active()) && call.may_block()
+    LIVE.with(|state| state.is_active()) && call.may_block()
 }
 
 /// Blocks the client until it gets what it wants of these keys. False if it can't block.
@@ -179,14 +178,14 @@ fn wait_for(call: &Call, keys: &[Arg], wish: Wish, timeout: Option<Duration>) ->
     let at_latest = timeout.map(servers_own_timeout);
     let block =
         |ticket| call.may_block().then(|| blocking::block(call, keys, at_latest, ticket)).flatten();
-    serving::wait(Live::WITHOUT_CONTEXT, wish, timeout, block)
+    serving::wait(LIVE, wish, timeout, block)
 }
 
 /// Timeout passed to the server. Our timer ends waits a few per loop iteration; the server ends all
 /// that are over in one iteration, at some 15 µs each. So the server's timeout is 2 s later, as a
 /// fallback. Without our timer it is exact.
 fn servers_own_timeout(timeout: Duration) -> Duration {
-    if Live::WITHOUT_CONTEXT.with(|state| state.is_active()) {
+    if LIVE.with(|state| state.is_active()) {
         timeout.saturating_add(LATER_THAN_THE_TIMER)
     } else {
         timeout

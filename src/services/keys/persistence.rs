@@ -12,7 +12,7 @@ use crate::server::data_type::{DataType, StoredValue};
 use crate::server::persist::{Aof, Digest, Input, LoadError, Output};
 use crate::services::change::leases::is_forged;
 use crate::services::change::log::APPLY;
-use crate::services::live::{self, Live};
+use crate::services::live::{self, LIVE};
 
 /// The reply of `TYPE key`.
 const TYPE_NAME: &str = "delayq-dq";
@@ -171,7 +171,7 @@ impl StoredValue for QueueValue {
         load_edges(&mut queue, record.edges_len(), input)?;
         queue.check_dependents(record.edges_len())?;
         queue.restore(&record)?;
-        let value = lifecycle::read(Live::WITHOUT_CONTEXT, queue);
+        let value = lifecycle::read(LIVE, queue);
         // A file, a primary and a slot import have accepted it before.
         if live::is_settled_primary() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
@@ -221,15 +221,15 @@ impl StoredValue for QueueValue {
     }
 
     fn copy(&self, database: Database, key: &[u8]) -> QueueValue {
-        lifecycle::copy(Live::WITHOUT_CONTEXT, self, database, key)
+        lifecycle::copy(LIVE, self, database, key)
     }
 
     fn loaded(&mut self, database: Database, key: &[u8]) {
-        lifecycle::loaded(Live::WITHOUT_CONTEXT, self, database, key);
+        lifecycle::loaded(LIVE, self, database, key);
     }
 
     fn left_key(&mut self, database: Database, key: &[u8]) {
-        lifecycle::left_key(Live::WITHOUT_CONTEXT, self, database, key);
+        lifecycle::left_key(LIVE, self, database, key);
     }
 
     fn defrag(&mut self, from: u64, defragmenter: &mut impl Defragmenter) -> Option<u64> {

@@ -12,7 +12,7 @@
 use std::time::Duration;
 
 use super::pace::{GRACE, SLICE};
-use crate::services::host::Host;
+use crate::services::host::{Host, Keyspace};
 use crate::services::timer::alarm::{arm, TimeSlice};
 
 /// Starts a sweep soon, if a queue is at an unknown key.
@@ -25,7 +25,7 @@ pub fn request<H: Host>(host: H) {
 }
 
 /// Runs a slice of the sweep, if there is anything to find. Returns when to run again.
-pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
+pub fn run_slice<H: Keyspace>(host: H, slice: &TimeSlice) -> Option<Duration> {
     if !host.with(|state| state.sums.is_any_unlocated()) {
         host.with(|state| state.sweep.cancel());
         return None;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use crate::queue::{Attempts, Backoff, Defaults, Millis, Queue, Time};
-use crate::services::host::Host;
+use crate::services::host::{Host, Keyspace};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{lifecycle, moved};
 use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
@@ -397,25 +397,6 @@ impl Host for &Node {
         self.nature.budget
     }
 
-    fn open<R>(
-        self,
-        (database, name): (Database, &[u8]),
-        access: Access,
-        work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
-    ) -> Result<R, Closed> {
-        let has_context = self.is_in_timers.get() || self.is_in_event.get();
-        assert!(has_context, "a key is opened outside commands, timers and events");
-        let context = match access {
-            Access::Read => Context::Reader,
-            Access::Write => Context::Timer,
-        };
-        let place = (database, name.into());
-        if !self.is_own(name) && self.keys.borrow().contains_key(&place) {
-            return Err(Closed::NotOwn);
-        }
-        self.open_as(&place, context, false, work).ok_or(Closed::Missing)
-    }
-
     fn is_own(self, _name: &[u8]) -> bool {
         !self.is_importing.get()
     }
@@ -438,23 +419,6 @@ impl Host for &Node {
         let later = if self.is_in_timers.get() { Duration::from_millis(1) } else { Duration::ZERO };
         assert!(self.turn_end.get().is_none(), "the end of the turn is asked for twice");
         self.turn_end.set(Some(self.now() + later));
-    }
-
-    fn walk_on(self) -> bool {
-        let last = self.walk.take();
-        let place = {
-            let keys = self.keys.borrow();
-            let behind = keys.keys().find(|place| last.as_ref().is_none_or(|last| *place > last));
-            behind.cloned()
-        };
-        let Some(place) = place else {
-            return false;
-        };
-        self.open_as(&place, Context::Reader, false, |key, value| {
-            wakeup::plan(self, value, || key.database, || key.name);
-        });
-        *self.walk.borrow_mut() = Some(place);
-        true
     }
 
     fn warn(self, what: &str) {
@@ -481,5 +445,43 @@ impl Host for &Node {
         } else {
             self.is_over(handle, Block::IsToBeTold);
         }
+    }
+}
+
+impl Keyspace for &Node {
+    fn open<R>(
+        self,
+        (database, name): (Database, &[u8]),
+        access: Access,
+        work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
+    ) -> Result<R, Closed> {
+        let has_context = self.is_in_timers.get() || self.is_in_event.get();
+        assert!(has_context, "a key is opened outside commands, timers and events");
+        let context = match access {
+            Access::Read => Context::Reader,
+            Access::Write => Context::Timer,
+        };
+        let place = (database, name.into());
+        if !self.is_own(name) && self.keys.borrow().contains_key(&place) {
+            return Err(Closed::NotOwn);
+        }
+        self.open_as(&place, context, false, work).ok_or(Closed::Missing)
+    }
+
+    fn walk_on(self) -> bool {
+        let last = self.walk.take();
+        let place = {
+            let keys = self.keys.borrow();
+            let behind = keys.keys().find(|place| last.as_ref().is_none_or(|last| *place > last));
+            behind.cloned()
+        };
+        let Some(place) = place else {
+            return false;
+        };
+        self.open_as(&place, Context::Reader, false, |key, value| {
+            wakeup::plan(self, value, || key.database, || key.name);
+        });
+        *self.walk.borrow_mut() = Some(place);
+        true
     }
 }

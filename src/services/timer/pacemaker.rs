@@ -15,7 +15,7 @@ use crate::queue::{ForgetGroups, Millis, Removal, Remove, Time};
 use crate::services::change::commit::{circumstances, commit, time_for};
 use crate::services::change::log::{Internal, LogForm};
 use crate::services::change::{notify, settle};
-use crate::services::host::Host;
+use crate::services::host::{Host, Keyspace};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{lazyfree, moved, sweep};
 use crate::services::place::{Access, Closed, Database, QueueKey};
@@ -87,7 +87,7 @@ pub fn on_loading<H: Host>(host: H, is_loading: bool) {
 
 /// A run of the timer, under its budget: advances the queues that have something to do now, and serves
 /// clients that wait. Arms the timer for its next run. Returns how long the run took, if work is left.
-pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
+pub fn on_alarm<H: Keyspace>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.alarm = None);
     if !is_primary {
         on_role_changed(host, false);
@@ -126,7 +126,7 @@ pub fn on_alarm<H: Host>(host: H, is_primary: bool) -> Option<Duration> {
     is_cut.then_some(took)
 }
 
-fn advance_due_queues<H: Host>(host: H, slice: &TimeSlice) {
+fn advance_due_queues<H: Keyspace>(host: H, slice: &TimeSlice) {
     let wall_clock = host.wall_clock();
     let access = if host.may_change() { Access::Write } else { Access::Read };
     while !slice.is_over(host) {

@@ -22,7 +22,7 @@ use super::watching;
 use super::wish::{JobsWish, LeasesWish, Wish, REPLY_BYTES_IN_A_TURN};
 use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
 use crate::services::change::commit::time_for;
-use crate::services::host::Host;
+use crate::services::host::{Host, Keyspace};
 use crate::services::keys::value::QueueValue;
 use crate::services::place::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use crate::services::timer::alarm::{arm, next_turn, unblock_soon, TimeSlice};
@@ -183,7 +183,7 @@ fn need_not_serve<H: Host>(host: H, key: &impl QueueKey) {
 }
 
 /// While the timer is behind, looks up keys with waiting clients first, 100 per run.
-pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
+pub fn run_slice_for_waiting<H: Keyspace>(host: H, slice: &TimeSlice) {
     if host.may_change() {
         host.with(|state| {
             if state.to_serve.is_empty() {
@@ -200,7 +200,7 @@ pub fn run_slice_for_waiting<H: Host>(host: H, slice: &TimeSlice) {
 
 /// Runs a slice of the timer's work on waiting clients. Returns when to run again, if there is
 /// more.
-pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
+pub fn run_slice<H: Keyspace>(host: H, slice: &TimeSlice) -> Option<Duration> {
     send_away(host, slice);
     if host.may_change() {
         give_back_undelivered(host, slice);
@@ -210,7 +210,7 @@ pub fn run_slice<H: Host>(host: H, slice: &TimeSlice) -> Option<Duration> {
     next_turn(host)
 }
 
-fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
+fn serve_on<H: Keyspace>(host: H, slice: &TimeSlice) {
     // If the time is too short for all clients of a key, it comes after all other keys.
     let mut left_over = Vec::new();
     while !slice.is_over(host) {
@@ -233,7 +233,7 @@ fn serve_on<H: Host>(host: H, slice: &TimeSlice) {
 
 /// Looks at what clients watch where another queue may be. The timer does it first: what it does to
 /// that queue is to be told.
-pub fn check_watched<H: Host>(host: H, slice: &TimeSlice) {
+pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
     retry_checks(host);
     let mut left_over = Vec::new();
     while let Some((place, last)) = host.with(|state| state.to_check.pop_first()) {
@@ -285,7 +285,7 @@ fn retry_checks<H: Host>(host: H) {
     });
 }
 
-fn give_back_undelivered<H: Host>(host: H, slice: &TimeSlice) {
+fn give_back_undelivered<H: Keyspace>(host: H, slice: &TimeSlice) {
     while !slice.is_over(host) {
         let Some(((first, place), mut undelivered)) =
             host.with(|state| state.undelivered.pop_first())
@@ -372,7 +372,7 @@ fn do_chores<H: Host>(host: H, slice: &TimeSlice) {
 
 /// The client's wait has ended: by what it waited for, its timeout or CLIENT UNBLOCK. Returns what
 /// it gets, unless it has got that.
-pub fn on_unblocked<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
+pub fn on_unblocked<H: Keyspace>(host: H, ticket: Ticket) -> Option<Wish> {
     let wish = leave(host, ticket);
     wish.map(|wish| as_it_is_now(host, wish))
 }
@@ -388,7 +388,7 @@ fn leave<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
 
 /// What a client gets whose wait has ended. To a job nothing may have happened yet. Of leases, all
 /// are looked at: more of them may be void than the one that ended the wait.
-fn as_it_is_now<H: Host>(host: H, wish: Wish) -> Wish {
+fn as_it_is_now<H: Keyspace>(host: H, wish: Wish) -> Wish {
     match wish {
         Wish::Outcome(wish) if wish.told.get().is_none() => {
             let (database, name) = &wish.place;
@@ -409,7 +409,7 @@ fn as_it_is_now<H: Host>(host: H, wish: Wish) -> Wish {
 
 /// The places of the leases that are void now. None while they are on their way to another node,
 /// which will tell.
-fn void_now<H: Host>(host: H, wish: &LeasesWish) -> Vec<usize> {
+fn void_now<H: Keyspace>(host: H, wish: &LeasesWish) -> Vec<usize> {
     let (database, name) = &wish.place;
     let void = host.open((*database, name), Access::Read, |_, value| {
         let now = time_for(&value.queue, host.wall_clock());
@@ -427,7 +427,7 @@ fn void_now<H: Host>(host: H, wish: &LeasesWish) -> Vec<usize> {
 /// The reply of a client that is being unblocked. The server drops the reply if the client goes
 /// away first or is unblocked by something else: then it calls [`on_gone`], otherwise
 /// [`on_unblocked`].
-pub fn on_unblocking<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
+pub fn on_unblocking<H: Keyspace>(host: H, ticket: Ticket) -> Option<Wish> {
     let wish = host.with(|state| state.waiters.wish(ticket).cloned());
     wish.map(|wish| as_it_is_now(host, wish))
 }
