@@ -149,7 +149,7 @@ impl Queue {
             // It may have died while it was held.
             Stage::Dead => true,
         };
-        if !can_be {
+        if !can_be || self.store.schedule_of(slot).is_some() {
             return Err(RecordError::Impossible);
         }
         expected.edges.insert(slot, (all, open, is_on_hold));

@@ -98,6 +98,8 @@ fn an_edge_that_is_never_settled_is_refused() {
         // Held for nothing.
         of("h", vec![]),
         of("h", vec![edge("ready", DONE)]),
+        // A job with a schedule waits for none.
+        of("schedule", vec![edge("ready", DONE)]),
         // What goes on, and hasn't begun.
         Hostile { is_first: false, ..of("h", vec![edge("ready", OPEN)]) },
     ] {
