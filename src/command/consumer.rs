@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
-use crate::queue::{Deliveries, Id, Millis, Mode, Pop, PopById, Queue};
+use crate::queue::{Deliveries, Id, Millis, Mode, Operation, Pop, PopById, Queue};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -12,7 +12,7 @@ use crate::server::replies::{JobReply, Replies};
 use crate::services::change::frame::Source;
 use crate::services::change::log::LogForm;
 use crate::services::keys::opened::{self, OpenedKey};
-use crate::services::{Announced, Around, JobShape, Shape};
+use crate::services::{Around, JobShape, Shape};
 
 pub struct Consumer<'c> {
     pub pop: Pop,
@@ -77,7 +77,7 @@ impl<'c> Consumer<'c> {
         call: &Call,
         (key, around): (Arg, Around),
         source: Source,
-        pop: &impl Announced<Outcome = Deliveries>,
+        pop: &impl Operation<Outcome = Deliveries>,
         words: LogForm,
     ) -> Result<bool, Error> {
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {

@@ -5,7 +5,7 @@
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use crate::queue::{Affected, Altered, Queue, Time};
+use crate::queue::{Affected, Altered, Operation, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 pub use crate::server::command::Handler;
@@ -17,7 +17,7 @@ use crate::services::change::divergence;
 use crate::services::change::frame::Source;
 use crate::services::change::log::LoggedCircumstances;
 use crate::services::keys::opened::{source_of, OpenedKey};
-use crate::services::{Announced, QueueValue};
+use crate::services::QueueValue;
 
 /// A command that changes a queue.
 pub trait Change {
@@ -25,7 +25,7 @@ pub trait Change {
     /// Whether it creates the key if there is none.
     const CREATES: bool = false;
 
-    type Operation<'c>: Announced<Outcome: Reply>;
+    type Operation<'c>: Operation<Outcome: Reply>;
 
     /// The words behind the key. Everything is read and checked before the key is touched.
     fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;

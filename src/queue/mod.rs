@@ -53,6 +53,7 @@ pub use groups::idle::PAUSED_GROUPS_MAX;
 pub use groups::record::GroupRecord;
 pub use groups::view::GroupView;
 pub use kernel::defrag::Walk;
+pub use kernel::delivery::{Deliveries, Delivery, Mode, POP_BYTES_MAX};
 pub use kernel::job::JobView;
 pub use kernel::ledger::Events;
 pub use kernel::log_state::{Checksum, Circumstances, Defaults, LogState};
@@ -66,9 +67,7 @@ pub use look::dependencies::{EdgeCounts, EdgeState, EdgeView};
 pub use look::forecast::Forecast;
 pub use look::jobs::{After, ScanFilter, Scanned};
 pub use memory::defrag::Defragmenter;
-pub use operation::consume::{
-    Deliveries, Delivery, Mode, Pop, PopById, POP_BYTES_MAX, POP_JOBS_MAX,
-};
+pub use operation::consume::{Pop, PopById, POP_JOBS_MAX};
 pub use operation::depend::Settle;
 pub use operation::done::{Done, DoneOutcome, DONE_ADDS_MAX};
 pub use operation::leaving::NextToLeave;

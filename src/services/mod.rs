@@ -27,7 +27,6 @@ mod state;
 mod timer;
 mod waiting;
 
-pub use change::notify::Announced;
 pub use keys::value::QueueValue;
 pub use waiting::wish::{Around, JobShape, Shape};
 

@@ -11,8 +11,9 @@
 //! waits for it; the jobs that DQ.DONE adds may still add edges to those that wait; and a job that
 //! ends others makes no recursion. The rest is carried out by the timer.
 
+use super::change::Cause;
 use super::queue::Queue;
-use super::transition::{Cause, Reason, Transition};
+use super::transition::{Reason, Transition};
 use crate::queue::edges::edge::{End, Ending, NewDependent};
 use crate::queue::edges::pending::{SettleBudget, Step, Which};
 use crate::queue::edges::table::Edges;
@@ -181,11 +182,7 @@ impl Queue {
 
     fn release_held(&mut self, now: Time, slot: Slot, due: Time) {
         if self.store.progress(slot).stage == Stage::Held {
-            let was_dead = self.is_dead(slot);
             self.wait_until(now, slot, due, Cause::Resumed);
-            // It may be too late by now: what it waited for ended before a slice got to it.
-            let has_died = !was_dead && self.is_dead(slot);
-            self.ledger.count(|totals| &mut totals.died, usize::from(has_died));
         }
     }
 

@@ -3,7 +3,7 @@
 
 use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
-use crate::queue::lines::counts::Uncounted;
+use crate::queue::lines::counts::Passed;
 use crate::queue::value::ids::{Lease, LEASES_PER_MILLISECOND_BITS};
 use crate::queue::value::serial::Serial;
 use crate::queue::value::time::Time;
@@ -23,9 +23,18 @@ pub(in crate::queue) struct Ledger {
     wake_at: Time,
 }
 
-/// What happened to jobs, for waiting clients and notifications.
+/// What happened, for waiting clients, notifications and the server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
+    /// How many jobs were added or replaced, handed out, finished; deleted or purged.
+    pub added: u32,
+    pub delivered: u32,
+    pub finished: u32,
+    pub removed: u32,
+    /// The queue, or a group.
+    pub was_paused: bool,
+    pub was_resumed: bool,
+    /// A job became ready, or died: by a command, or as time passed.
     pub is_any_ready: bool,
     pub is_any_dead: bool,
     /// An impossible branch that was taken.
@@ -128,10 +137,10 @@ impl Ledger {
         &self.totals
     }
 
-    /// Adds `more` to a total.
+    /// The totals, and the events, to which each change of a job adds: see `journal.rs`.
     #[inline]
-    pub fn count(&mut self, total: impl FnOnce(&mut Totals) -> &mut u64, more: usize) {
-        count(total(&mut self.totals), more);
+    pub fn counters_mut(&mut self) -> (&mut Totals, &mut Events) {
+        (&mut self.totals, &mut self.events)
     }
 
     /// The totals include what time did up to here.
@@ -139,11 +148,13 @@ impl Ledger {
         self.counted
     }
 
-    /// Adds to the totals what time did up to `now`.
-    pub fn count_passed(&mut self, now: Time, uncounted: &Uncounted) {
+    /// Adds what time did up to `now`. The totals have a part of it, where the clock was set back.
+    pub fn count_passed(&mut self, now: Time, passed: &Passed) {
         self.counted = self.counted.max(now);
-        count(&mut self.totals.timed_out, uncounted.timed_out);
-        count(&mut self.totals.died, uncounted.died);
+        count(&mut self.totals.timed_out, passed.uncounted.timed_out);
+        count(&mut self.totals.died, passed.uncounted.died);
+        self.events.is_any_ready |= passed.became_ready > 0;
+        self.events.is_any_dead |= passed.died > 0;
     }
 
     /// Restores a saved state.
@@ -151,10 +162,10 @@ impl Ledger {
         (self.log_state, self.totals, self.counted) = (*log_state, *totals, counted);
     }
 
-    #[inline]
-    pub fn add_events(&mut self, is_any_ready: bool, is_any_dead: bool) {
-        self.events.is_any_ready |= is_any_ready;
-        self.events.is_any_dead |= is_any_dead;
+    /// The queue, or a group, was paused, or resumed.
+    pub fn add_pause(&mut self, was_paused: bool) {
+        self.events.was_paused |= was_paused;
+        self.events.was_resumed |= !was_paused;
     }
 
     /// Reports an impossible branch: debug builds panic, release builds report it as an event.
@@ -162,15 +173,6 @@ impl Ledger {
     pub fn bug(&mut self, what: &'static str) {
         self.events.bug = Some(what);
         debug_assert!(false, "{what}");
-    }
-
-    pub fn events(&self) -> Events {
-        self.events
-    }
-
-    /// Restores the events saved earlier.
-    pub fn restore_events(&mut self, events: Events) {
-        self.events = events;
     }
 
     pub fn take_events(&mut self) -> Events {

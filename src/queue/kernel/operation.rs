@@ -2,6 +2,7 @@
 //! defaults and the lease floor, which are all inputs that are not in the queue. A log of both
 //! gives replicas and the AOF the same queue.
 
+use super::delivery::Deliveries;
 use super::log_state::{Checksum, Circumstances, LogState};
 use super::queue::Queue;
 use crate::queue::edges::pending::SettleBudget;
@@ -15,6 +16,9 @@ pub trait Operation {
 
     /// The operation restores a saved record.
     const IS_RECORD: bool = false;
+
+    /// It gives lease numbers: its circumstances say up to where those belong to others.
+    const GIVES_LEASES: bool = false;
 
     /// How much of what follows for jobs that wait for others it carries out.
     #[doc(hidden)]
@@ -41,6 +45,11 @@ pub enum CarriesOut {
 pub trait Changed {
     /// Whether the operation changed the queue. If not, it isn't logged.
     fn has_changed(&self) -> bool;
+
+    /// The jobs that it handed out, if it is one that does.
+    fn deliveries(&self) -> Option<&Deliveries> {
+        None
+    }
 }
 
 /// This was done to so many jobs, or groups.

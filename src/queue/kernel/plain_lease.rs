@@ -1,9 +1,12 @@
 //! The most frequent delivery, at a third of the cost of the general one.
 
+use super::change::{Cause, Change, Former, Standing};
 use super::queue::Queue;
 use super::store::PlainLease;
 use crate::queue::lines::buckets::NewEntry;
 use crate::queue::lines::entry::EntryKind;
+use crate::queue::lines::lanes::MainLine;
+use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Lease;
@@ -28,13 +31,17 @@ impl Queue {
         if !self.lanes.move_in_lane(priority, bucket, &new_entry, &mut self.store) {
             self.ledger.bug("a job to lease was not in its lane");
         }
-        let horizon = self.lanes.horizon();
-        self.ledger.add_events(end <= horizon, false);
-        if end > horizon {
-            self.ledger.wake_by(end);
-        }
-        self.ledger.checksum_mut().placement(end, &progress);
-        self.ledger.raise_lease(lease);
+        let placement = &Placement {
+            main_line: MainLine::Lane(priority),
+            time: end,
+            kind: EntryKind::Leased,
+            window,
+            expiry: None,
+            lease_end: None,
+        };
+        let after = Standing { time: end, progress: &progress, placement };
+        let before = Former::default();
+        self.record_change(&Change { slot, cause: Cause::Delivered, before, after: Some(after) });
         Some((end, body_bytes))
     }
 }

@@ -5,16 +5,17 @@ use crate::queue::edges::table::Edges;
 use crate::queue::groups::group::Groups;
 use crate::queue::lines::buckets::NewEntry;
 use crate::queue::lines::entry::EntryKind;
-use crate::queue::lines::lanes::{Lanes, MainLine, SideLine};
+use crate::queue::lines::lanes::{Lanes, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
 use crate::queue::value::serial::{Naming, Serial};
-use crate::queue::value::state::{Progress, State};
+use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
 
+use super::change::{Cause, Change, Former, Standing};
 use super::details::{Details, RareDetails};
 use super::job::{Job, JobView};
 use super::ledger::{Events, Ledger};
@@ -45,6 +46,9 @@ pub struct Queue {
     pub(in crate::queue) watch: Watch,
     /// How much of what jobs wait for is carried out at once.
     pub(in crate::queue) settle_budget: SettleBudget,
+    /// What was recorded of jobs: see `journal.rs`.
+    #[cfg(test)]
+    pub(in crate::queue) heard: Vec<(Slot, Option<(Time, Progress)>)>,
 }
 
 const _: () = assert!(align_of::<Queue>() <= 8, "some servers' allocators align to 8 bytes");
@@ -62,6 +66,8 @@ impl Queue {
             ledger: Ledger::default(),
             watch: Watch::default(),
             settle_budget: SettleBudget::DEFAULT,
+            #[cfg(test)]
+            heard: Vec::new(),
         }
     }
 
@@ -82,8 +88,7 @@ impl Queue {
         }
         self.reindex_if_clock_went_back(now);
         let passed = self.lanes.advance(now, self.ledger.counted());
-        self.ledger.count_passed(now, &passed.uncounted);
-        self.ledger.add_events(passed.became_ready > 0, passed.died > 0);
+        self.ledger.count_passed(now, &passed);
     }
 
     /// The time of the last [`Queue::advance`].
@@ -96,16 +101,24 @@ impl Queue {
         self.ledger.take_events()
     }
 
-    /// Inserts this job and replaces the one with its id. `None` if there is no slot left.
+    /// Inserts this job, as it was added or loaded, and replaces the one with its id. `None` if there
+    /// is no slot left.
     pub(in crate::queue) fn put_job(
         &mut self,
         job: &JobView,
         naming: Naming,
         found: Lookup,
+        mut cause: Cause,
     ) -> Option<Slot> {
-        let is_gone = found.slot.is_some_and(|slot| self.store.was_kept_until(slot, job.created));
-        if let Some(slot) = found.slot {
-            self.discard(slot);
+        let mut before = Former::default();
+        if let Some(former) = found.slot {
+            before = self.former(former, job.time, &job.progress);
+            if self.store.was_kept_until(former, job.created) {
+                self.discard(former, Cause::Purged);
+            } else {
+                self.discard(former, Cause::Displaced);
+                cause = if cause == Cause::Added { Cause::Replaced } else { cause };
+            }
         }
         let Some(slot) = self.insert(job, found) else {
             if found.slot.is_some() {
@@ -114,20 +127,13 @@ impl Queue {
             return None;
         };
         let extras = self.store.extras_of(job);
-        self.ledger.raise_lease(job.progress.lease.unwrap_or_default());
         if naming == Naming::ByQueue {
             self.ledger.raise_serial(Serial::of(job.id).unwrap_or_default());
         }
-        self.place(slot, job.time, &job.progress, extras);
         if let (Some(former), Some(edges)) = (found.slot, &mut self.edges) {
             edges.move_predecessor(former, slot);
-            self.record_life(self.ledger.clock(), slot);
         }
-        match found.slot {
-            Some(_) if !is_gone => self.ledger.count(|totals| &mut totals.replaced, 1),
-            None | Some(_) => self.ledger.count(|totals| &mut totals.added, 1),
-        }
-        self.ledger.count(|totals| &mut totals.purged, usize::from(is_gone));
+        self.place(slot, (cause, before), job.time, &job.progress, extras);
         Some(slot)
     }
 
@@ -143,9 +149,15 @@ impl Queue {
     ) -> Option<Slot> {
         let terms = Terms { policy, group: None };
         let slot = self.store.insert(id, body, self.ledger.clock(), &terms, found)?;
-        self.ledger.checksum_mut().placement(due, &Progress::default());
-        self.enter_lines(slot, &Placement::waiting(&policy, due));
-        self.ledger.count(|totals| &mut totals.added, 1);
+        let (progress, placement) = (&Progress::default(), &Placement::waiting(&policy, due));
+        self.enter_lines(slot, placement);
+        let after = Standing { time: due, progress, placement };
+        self.record_change(&Change {
+            slot,
+            cause: Cause::Added,
+            before: Former::default(),
+            after: Some(after),
+        });
         Some(slot)
     }
 
@@ -169,40 +181,38 @@ impl Queue {
     }
 
     /// Removes a job from the queue.
-    pub(in crate::queue) fn remove(&mut self, slot: Slot) -> Option<Job> {
-        self.record_removal(slot);
+    pub(in crate::queue) fn remove(&mut self, slot: Slot, cause: Cause) -> Option<Job> {
+        let mut before = Former::default();
         if let Some(details) = self.unplace(slot) {
+            before.lease = details.progress().lease;
             self.store.drop_rule(&details);
         }
         if self.edges.is_some() {
             self.forget_edges(slot);
         }
+        self.record_change(&Change { slot, cause, before, after: None });
         let (job, group) = self.store.remove(slot)?;
-        self.ledger.checksum_mut().removal(&job);
         self.leave_group(group);
         Some(job)
     }
 
     /// Removes a job from the queue and frees it: see [`Queue::take_removed`].
-    pub(in crate::queue) fn discard(&mut self, slot: Slot) -> Option<()> {
-        let job = self.remove(slot)?;
+    pub(in crate::queue) fn discard(&mut self, slot: Slot, cause: Cause) -> Option<()> {
+        let job = self.remove(slot, cause)?;
         self.store.removed_mut().add(job);
         Some(())
     }
 
-    /// Puts a job without details into its lines.
+    /// Puts a job without details into its lines, and records that, with its cause and what the job
+    /// was before.
     pub(in crate::queue) fn place(
         &mut self,
         slot: Slot,
+        (cause, before): (Cause, Former),
         time: Time,
         progress: &Progress,
         extras: Option<Box<RareDetails>>,
     ) {
-        self.ledger.checksum_mut().placement(time, progress);
-        if let Some(schedule) = extras.as_ref().and_then(|extras| extras.schedule()) {
-            let created = self.store.get(slot).map_or(Time::ZERO, |job| job.created());
-            self.ledger.checksum_mut().run_state(&schedule.run_state, created);
-        }
         let Some((placement, group)) = self.store.attach(slot, time, progress, extras) else {
             return self.ledger.bug("a job to put into its lines was not found");
         };
@@ -210,39 +220,31 @@ impl Queue {
         if let Some(group) = group {
             self.enter_group_lines(group, slot, &placement);
         }
+        let after = Standing { time, progress, placement: &placement };
+        self.record_change(&Change { slot, cause, before, after: Some(after) });
+    }
+
+    /// What a job is that is about to get another place.
+    pub(in crate::queue) fn former(&self, slot: Slot, time: Time, progress: &Progress) -> Former {
+        let horizon = self.lanes.horizon();
+        let may_be_dead = progress.stage == Stage::Dead
+            || time <= horizon
+            || progress.expires_at.is_some_and(|expires_at| expires_at <= horizon);
+        let has_details = || self.store.details_of(slot).is_some();
+        let is_dead = || self.view(slot).is_some_and(|job| job.state(horizon) == State::Dead);
+        let was_dead = may_be_dead && has_details() && is_dead();
+        Former { lease: self.store.progress(slot).lease, was_dead }
     }
 
     #[inline]
     pub(in crate::queue) fn enter_lines(&mut self, slot: Slot, placement: &Placement) {
         let Placement { main_line, time, kind, window, expiry, lease_end } = *placement;
-        let horizon = self.lanes.horizon();
-        let in_lane = main_line.is_lane();
-        // A job that comes to a lane at a time that has passed is ready now.
-        self.ledger.add_events(in_lane && time <= horizon, main_line == MainLine::Dead);
-        // When the timer has something to do about it: it becomes ready, its lease ends, it dies, or
-        // it has been kept for long enough.
-        self.ledger.wake_by(match main_line {
-            MainLine::Lane(_) | MainLine::Grouped(_) | MainLine::Dying if time > horizon => {
-                lease_end.unwrap_or(time)
-            }
-            MainLine::Lane(_) | MainLine::Grouped(_) => Time::MAX,
-            MainLine::Dying | MainLine::Dead => {
-                self.limits.settings().forgets_dead_at(time).unwrap_or(Time::MAX)
-            }
-            MainLine::Done => time,
-            MainLine::Held => Time::MAX,
-        });
-        // Ready, but the rate may let it go only later: then the timer must come for it.
-        if in_lane && time <= horizon {
-            self.wake_for_rate();
-        }
         let new_entry = NewEntry { time, slot, kind, window };
         self.lanes.insert(main_line, &new_entry, &mut self.store);
         let aside =
             |time| NewEntry { time, slot, kind: EntryKind::Waiting, window: Window::ALWAYS };
         if let Some(time) = expiry {
             let line = main_line.line_of_expiring();
-            self.ledger.wake_by(time);
             self.lanes.insert_in_side_line(line, &aside(time), &mut self.store.residents_of(line));
         }
         if let Some(time) = lease_end {
@@ -281,13 +283,6 @@ impl Queue {
         if !was_there {
             self.ledger.bug("a job was not in the lines that its details name");
         }
-    }
-
-    /// Whether the job is dead as of the horizon; a job without details isn't.
-    pub(in crate::queue) fn is_dead(&self, slot: Slot) -> bool {
-        let has_details = self.store.get(slot).is_some_and(|job| job.details().is_some());
-        has_details
-            && self.view(slot).is_some_and(|job| job.state(self.lanes.horizon()) == State::Dead)
     }
 
     /// Whether [`Queue::take_removed`] returns any job.

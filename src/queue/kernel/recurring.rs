@@ -1,8 +1,10 @@
 //! Jobs that come back: what operations do to a job with a schedule.
 
+use super::change::Cause;
 use super::job::REASON_NO_ATTEMPTS_LEFT;
 use super::queue::Queue;
-use super::transition::{Cause, Reason, Transition};
+use super::totals::count;
+use super::transition::{Reason, Transition};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::recurrence::{Calendar, RunState};
 use crate::queue::value::state::{Progress, State};
@@ -12,7 +14,8 @@ impl Queue {
     /// Must be called before the job gets another place, which depends on it.
     pub(in crate::queue) fn set_run_state(&mut self, slot: Slot, run_state: RunState) {
         let missed = self.store.set_run_state(slot, run_state);
-        self.ledger.count(|totals| &mut totals.missed, missed as usize);
+        let (totals, _) = self.ledger.counters_mut();
+        count(&mut totals.missed, missed as usize);
     }
 
     /// Starts a run of a job with a schedule that is about to be handed out. Returns its

@@ -1,11 +1,12 @@
 //! How a job that stays in the queue gets another place. Every operation on such a job uses this,
 //! except the most frequent delivery (`plain_lease.rs`).
 
+use super::change::Cause;
 use super::details::{Details, RareDetails};
 use super::queue::Queue;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::policy::Policy;
-use crate::queue::value::state::{Progress, Stage};
+use crate::queue::value::state::Progress;
 use crate::queue::value::tally::Tally;
 use crate::queue::value::time::{Millis, Time};
 
@@ -19,32 +20,14 @@ pub(in crate::queue) enum Reason<'r> {
     None,
 }
 
-/// Why a job gets another place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::queue) enum Cause {
-    Popped,
-    Released,
-    Touched,
-    Buried,
-    /// Finished, and kept.
-    Finished,
-    Kicked,
-    /// It is held no more.
-    Resumed,
-    /// A job that it waits for was removed.
-    Orphaned,
-}
-
 /// Another place for a job, and why it gets it.
 #[derive(Clone, Copy)]
 pub(in crate::queue) struct Transition<'r> {
-    pub cause: Cause,
+    pub cause: Cause<'r>,
     pub now: Time,
     pub time: Time,
     pub progress: Progress,
     pub reason: Reason<'r>,
-    /// Whether the job's tally counts the cause.
-    pub is_counted: bool,
     /// `None`: the job keeps its priority.
     pub priority: Option<u8>,
     /// How long a finished job is kept; `None`: as its policy says.
@@ -52,18 +35,9 @@ pub(in crate::queue) struct Transition<'r> {
 }
 
 impl<'r> Transition<'r> {
-    pub fn new(cause: Cause, now: Time, time: Time, progress: &Progress) -> Transition<'r> {
+    pub fn new(cause: Cause<'r>, now: Time, time: Time, progress: &Progress) -> Transition<'r> {
         let progress = *progress;
-        Transition {
-            cause,
-            now,
-            time,
-            progress,
-            reason: Reason::Keep,
-            is_counted: true,
-            priority: None,
-            keep: None,
-        }
+        Transition { cause, now, time, progress, reason: Reason::Keep, priority: None, keep: None }
     }
 
     pub fn because(self, reason: Reason<'r>) -> Transition<'r> {
@@ -81,24 +55,11 @@ impl<'r> Transition<'r> {
         };
         let before = extras.as_ref().map_or(Tally::default(), |extras| extras.tally());
         let by_time = if has_timed_out { before.with_time_out() } else { before };
-        let tally = if self.is_counted { self.cause.counted_in(by_time) } else { by_time };
+        let tally = self.cause.counted_in(by_time);
         if tally == before {
             extras
         } else {
             RareDetails::with_tally(extras, tally)
-        }
-    }
-}
-
-impl Cause {
-    pub(in crate::queue) fn counted_in(self, tally: Tally) -> Tally {
-        match self {
-            Cause::Released => Tally { released: tally.released.saturating_add(1), ..tally },
-            Cause::Buried => Tally { buried: tally.buried.saturating_add(1), ..tally },
-            Cause::Kicked => Tally { kicked: tally.kicked.saturating_add(1), ..tally },
-            Cause::Popped | Cause::Touched | Cause::Finished | Cause::Resumed | Cause::Orphaned => {
-                tally
-            }
         }
     }
 }
@@ -112,9 +73,8 @@ impl<'r> Reason<'r> {
 impl Queue {
     /// Gives a job another progress, time and place. Every operation on a job that stays uses this.
     pub(in crate::queue) fn transition(&mut self, slot: Slot, transition: &Transition) {
-        let Transition { cause, time, progress, .. } = transition;
-        self.record_change(slot);
-        let becomes_dead = progress.stage == Stage::Dead && !self.is_dead(slot);
+        let Transition { cause, time, progress, .. } = *transition;
+        let before = self.former(slot, time, &progress);
         let extras = transition.extras_of(self.unplace(slot));
         let (priority, keep) = (transition.priority, transition.keep);
         if priority.is_some() || keep.is_some() {
@@ -127,20 +87,6 @@ impl Queue {
                 self.ledger.bug("a job's policy could not be changed");
             }
         }
-        self.ledger.raise_lease(progress.lease.unwrap_or_default());
-        self.place(slot, *time, progress, extras);
-        match cause {
-            // Operations that hand out jobs count them together.
-            Cause::Popped => (),
-            Cause::Released => self.ledger.count(|totals| &mut totals.released, 1),
-            Cause::Buried => self.ledger.count(|totals| &mut totals.buried, 1),
-            Cause::Finished => self.ledger.count(|totals| &mut totals.finished, 1),
-            Cause::Kicked => self.ledger.count(|totals| &mut totals.kicked, 1),
-            Cause::Touched | Cause::Resumed | Cause::Orphaned => (),
-        }
-        self.ledger.count(|totals| &mut totals.died, usize::from(becomes_dead));
-        if self.edges.is_some() {
-            self.record_life(transition.now, slot);
-        }
+        self.place(slot, (cause, before), time, &progress, extras);
     }
 }

@@ -1,6 +1,6 @@
 //! Jobs of which clients want to know what becomes of them. The queue notes what operations do to
-//! these (`news.rs`), and its caller looks at them anew. No outcome depends on it, and no copy, file or digest
-//! has it. A queue without such jobs pays for one word.
+//! these (`journal.rs`), and its caller looks at them anew. No outcome depends on it, and no copy,
+//! file or digest has it. A queue without such jobs pays for one word.
 
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Lease;

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use smallvec::SmallVec;
-
 use super::passed_over::PopBudget;
 use super::work::Finishing;
 use crate::queue::groups::turns::NextJob;
+use crate::queue::kernel::change::Cause;
+use crate::queue::kernel::delivery::{Deliveries, Delivery, Mode};
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::transition::{Cause, Transition};
+use crate::queue::kernel::transition::Transition;
 use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
@@ -21,8 +21,6 @@ use crate::queue::value::time::{Millis, Time};
 /// A pop that hands out more would hold up the others. Part of what is logged: it must stay as it
 /// is.
 pub const POP_JOBS_MAX: usize = 10_000;
-/// No further job is handed out once so many bytes of bodies are together. Likewise.
-pub const POP_BYTES_MAX: usize = 16 << 20;
 
 /// Room that is made for deliveries before it is known how many jobs are ready.
 const EXPECTED_AT_MOST: usize = 128;
@@ -59,138 +57,20 @@ struct DeliveryOptions {
     mode: Mode,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// Each job is leased until the consumer finishes it.
-    Lease,
-    /// Each job is finished by being handed out.
-    NoAck,
-}
-
-/// Jobs handed out together, in their order.
-pub struct Deliveries {
-    jobs: SmallVec<[Delivery; 1]>,
-    /// Of all bodies.
-    bytes: usize,
-    mode: Mode,
-    lack_places: bool,
-    passed_over: usize,
-    has_ended_early: bool,
-    has_noticed_set_back: bool,
-}
-
-/// A job handed out.
-pub struct Delivery {
-    slot: Slot,
-    pub attempt: u32,
-    pub lease: Lease,
-    /// When the lease runs out.
-    pub end: Time,
-    /// Since when the job was ready.
-    pub due: Time,
-    occurrence: Time,
-    /// A job that was finished by being handed out and isn't kept; or that comes back, perhaps more
-    /// than once in the same pop.
-    gone: Option<Job>,
-}
-
 impl Changed for Deliveries {
     fn has_changed(&self) -> bool {
         self.have_done_anything() || self.has_noticed_set_back
     }
-}
 
-impl Deliveries {
-    fn none(mode: Mode) -> Deliveries {
-        Deliveries {
-            jobs: SmallVec::new(),
-            bytes: 0,
-            mode,
-            lack_places: false,
-            passed_over: 0,
-            has_ended_early: false,
-            has_noticed_set_back: false,
-        }
-    }
-
-    fn have_done_anything(&self) -> bool {
-        !self.is_empty() || self.passed_over > 0
-    }
-
-    /// Where it comes to nothing, a pop that finds that the clock was set back makes a change of
-    /// that, which counts for groups: they don't wait for the clock as it was.
-    #[inline]
-    fn or_set_back(mut self, queue: &mut Queue) -> Deliveries {
-        self.has_noticed_set_back = !self.have_done_anything() && queue.notices_set_back();
-        self
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.jobs.is_empty()
-    }
-
-    pub fn len(&self) -> usize {
-        self.jobs.len()
-    }
-
-    /// Whether one more may join them, where so many may.
-    pub(in crate::queue) fn have_room(&self, at_most: usize) -> bool {
-        self.len() < at_most && self.bytes < POP_BYTES_MAX
-    }
-
-    #[inline]
-    fn add(&mut self, delivery: Delivery, body_bytes: u32) {
-        self.bytes += body_bytes as usize;
-        self.jobs.push(delivery);
-    }
-
-    /// Whether CONCURRENCY held back a ready job that was wanted.
-    pub fn lack_places(&self) -> bool {
-        self.lack_places
-    }
-
-    /// How many occurrences of schedules nobody took in time, so that it went on behind them.
-    pub fn passed_over(&self) -> usize {
-        self.passed_over
-    }
-
-    /// Whether there was more to do than one pop does: though it has handed out less than was
-    /// wanted, or nothing, there may be more that is ready.
-    pub fn have_ended_early(&self) -> bool {
-        self.has_ended_early
-    }
-
-    /// Whether they were finished by being handed out.
-    pub fn are_finished(&self) -> bool {
-        self.mode == Mode::NoAck
-    }
-
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Delivery> + ExactSizeIterator {
-        self.jobs.iter()
-    }
-}
-
-impl Delivery {
-    /// As long as the queue hasn't changed since.
-    pub fn id_and_body<'a>(&'a self, queue: &'a Queue) -> (Id<'a>, &'a [u8]) {
-        match self.gone.as_ref().or_else(|| queue.store.get(self.slot)) {
-            Some(job) => job.id_and_body(),
-            None => {
-                debug_assert!(false, "a job that was delivered is there, or on its way");
-                (Id::NONE, &[])
-            }
-        }
-    }
-
-    /// The time by which this run is called: of a job that comes back, its occurrence, for each
-    /// attempt the same; otherwise when it was due.
-    pub fn occurrence(&self) -> Time {
-        self.occurrence
+    fn deliveries(&self) -> Option<&Deliveries> {
+        Some(self)
     }
 }
 
 impl Operation for Pop {
     type Outcome = Deliveries;
+
+    const GIVES_LEASES: bool = true;
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         self.deliver(queue, now, calendar).or_set_back(queue)
@@ -199,6 +79,8 @@ impl Operation for Pop {
 
 impl Operation for PopById<'_> {
     type Outcome = Deliveries;
+
+    const GIVES_LEASES: bool = true;
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         self.deliver(queue, now, calendar).or_set_back(queue)
@@ -227,7 +109,6 @@ impl Pop {
         }
         deliveries.passed_over = budget.passed_over;
         deliveries.has_ended_early = budget.is_used_up();
-        queue.ledger.count(|totals| &mut totals.popped, deliveries.len());
         if let Some(allowance) = allowance {
             queue.use_up(now, deliveries.len());
             deliveries.lack_places = deliveries.len() < wanted
@@ -260,7 +141,6 @@ impl PopById<'_> {
             queue.deliver_called(now, options, *id, &mut budget, &mut deliveries);
         }
         deliveries.has_ended_early = budget.is_used_up();
-        queue.ledger.count(|totals| &mut totals.popped, deliveries.len());
         if allowance.is_some() {
             queue.use_up(now, deliveries.len());
         }
@@ -337,7 +217,7 @@ impl Queue {
         let leased = Progress { stage: Stage::Leased, attempt, lease: Some(lease), ..progress };
         match options.mode {
             Mode::Lease => {
-                self.transition(slot, &Transition::new(Cause::Popped, now, end, &leased))
+                self.transition(slot, &Transition::new(Cause::Delivered, now, end, &leased))
             }
             Mode::NoAck => gone = self.deliver_and_finish(now, slot, end, &leased),
         }
@@ -367,12 +247,7 @@ impl Queue {
         }
         match self.view(slot)?.state(now) {
             State::Ready => (),
-            State::Delayed | State::Dead => {
-                let events = self.ledger.events();
-                self.kick_job(now, slot, Cause::Popped)?;
-                // It is ready for nobody else.
-                self.ledger.restore_events(events);
-            }
+            State::Delayed | State::Dead => self.kick_job(now, slot, Cause::Called)?,
             State::Reserved | State::Done | State::Held => return None,
         }
         let due = self.view(slot)?.due();
@@ -388,7 +263,7 @@ impl Queue {
         end: Time,
         leased: &Progress,
     ) -> Option<Job> {
-        self.transition(slot, &Transition::new(Cause::Popped, now, end, leased));
+        self.transition(slot, &Transition::new(Cause::Delivered, now, end, leased));
         let returning =
             self.store.schedule_of(slot).is_some().then(|| self.store.get(slot).cloned()).flatten();
         self.finish_claimed(now, slot, &Finishing::default()).or(returning)

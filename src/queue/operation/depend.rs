@@ -4,6 +4,7 @@
 use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
 use super::produce::{Add, Added};
 use crate::queue::edges::edge::{End, Ending, NewDependent, NewEdge, OnDead, EDGES_MAX};
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Affected, CarriesOut, Operation};
 use crate::queue::kernel::pool::Lookup;
@@ -87,7 +88,7 @@ impl Add<'_> {
             group: self.group,
             ..JobView::plain(id, self.body, due, now, policy)
         };
-        let Some(slot) = queue.put_job(&job, naming, found) else {
+        let Some(slot) = queue.put_job(&job, naming, found, Cause::Added) else {
             return Added::Full;
         };
         if !new.after.is_empty() || new.is_on_hold {

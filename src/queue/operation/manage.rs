@@ -2,9 +2,10 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::operation::{Affected, Changed, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::transition::{Cause, Reason, Transition};
+use crate::queue::kernel::transition::{Reason, Transition};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Ids};
 use crate::queue::value::policy::{Attempts, Backoff};
@@ -115,12 +116,11 @@ impl Operation for Remove<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        let jobs = self.ids.iter().filter_map(|id| queue.remove_called(now, *id)).count();
-        match self.counted_as {
-            Removal::Deleted => queue.ledger.count(|totals| &mut totals.deleted, jobs),
-            Removal::Purged => queue.ledger.count(|totals| &mut totals.purged, jobs),
-        }
-        Affected(jobs)
+        let cause = match self.counted_as {
+            Removal::Deleted => Cause::Deleted,
+            Removal::Purged => Cause::Purged,
+        };
+        Affected(self.ids.iter().filter_map(|id| queue.remove_called(now, *id, cause)).count())
     }
 }
 
@@ -142,10 +142,11 @@ impl Operation for Pause<'_> {
                 return Altered::TooManyPaused;
             }
             queue.pause_group(group, until);
-            return Altered::Yes;
+        } else {
+            queue.limits.pause(until);
+            queue.ledger.wake_by(until);
         }
-        queue.limits.pause(until);
-        queue.ledger.wake_by(until);
+        queue.ledger.add_pause(true);
         Altered::Yes
     }
 }
@@ -156,7 +157,7 @@ impl Operation for Resume<'_> {
     /// Ends a pause that is over, too: by a clock that is behind, as after a failover, it would go
     /// on.
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Resumed {
-        match self {
+        let resumed = match self {
             Resume::Queue => {
                 let was_paused = queue.limits.paused_until() > Time::ZERO;
                 queue.limits.pause(Time::ZERO);
@@ -172,7 +173,11 @@ impl Operation for Resume<'_> {
             Resume::Jobs(ids) => {
                 Resumed::Jobs(ids.iter().filter(|id| queue.resume_held(now, **id)).count())
             }
+        };
+        if resumed.has_changed() {
+            queue.ledger.add_pause(false);
         }
+        resumed
     }
 }
 
@@ -208,12 +213,12 @@ impl Operation for Alter {
 }
 
 impl Queue {
-    fn remove_called(&mut self, now: Time, id: Id) -> Option<()> {
+    fn remove_called(&mut self, now: Time, id: Id, cause: Cause) -> Option<()> {
         let slot = self.store.find(id)?;
         if self.edges.is_some() {
             self.settle_as_gone(now, slot);
         }
-        self.discard(slot)
+        self.discard(slot, cause)
     }
 
     fn kick_called(&mut self, now: Time, id: Id) -> Option<()> {

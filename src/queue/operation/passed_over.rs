@@ -5,10 +5,11 @@
 //! is one entry of the log, with the calendar's answers.
 
 use crate::queue::groups::turns::NextJob;
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::{JobView, REASON_LATE, REASON_NO_ATTEMPTS_LEFT};
 use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::transition::{Cause, Reason, Transition};
+use crate::queue::kernel::transition::{Reason, Transition};
 use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::policy::ends_after;
@@ -156,12 +157,12 @@ impl Queue {
         let Some((armed, ready)) = armed else {
             // There is none behind it: somebody has to see that it never ran.
             self.set_run_state(slot, run_state);
-            self.mark_dead(slot, Cause::Popped, now, (Some(REASON_LATE), None));
+            self.mark_dead(slot, Cause::PassedOver, now, (Some(REASON_LATE), None));
             return Some(());
         };
         self.set_run_state(slot, armed);
         let reason = reason.map_or(Reason::Keep, Reason::Is);
-        let transition = Transition::new(Cause::Popped, now, ready, &Progress::default());
+        let transition = Transition::new(Cause::PassedOver, now, ready, &Progress::default());
         self.transition(slot, &transition.because(reason));
         Some(())
     }

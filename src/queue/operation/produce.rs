@@ -1,6 +1,7 @@
 //! What producers do: add jobs.
 
 use super::new_edges::{EdgeFault, NewEdges};
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
@@ -221,7 +222,7 @@ impl Add<'_> {
             group: self.group,
             ..JobView::plain(id, self.body, due, now, policy)
         };
-        match queue.put_job(&job, naming, found) {
+        match queue.put_job(&job, naming, found, Cause::Added) {
             None => Added::Full,
             Some(slot) if is_taken => Added::Replaced { slot, due },
             Some(slot) => Added::New { slot, due },

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::produce::{Add, Added, IfTaken};
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
@@ -52,7 +53,7 @@ impl Add<'_> {
             };
         };
         let job = self.scheduled_job(queue, id, now, rule, run_state);
-        match queue.put_job(&job, Naming::Given, found) {
+        match queue.put_job(&job, Naming::Given, found, Cause::Added) {
             None => Added::Full,
             Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
             Some(slot) => Added::New { slot, due: job.time },
@@ -112,8 +113,7 @@ impl Add<'_> {
         // It waits, and the schedule has no time for it any more.
         let Some(run_state) = run_state else {
             queue.settle_as_gone(now, slot);
-            queue.discard(slot);
-            queue.ledger.count(|totals| &mut totals.deleted, 1);
+            queue.discard(slot, Cause::Deleted);
             return Some(Added::Over { was_there: true });
         };
         // The job is put in again under its id, so what it has is copied out of the store.
@@ -139,14 +139,10 @@ impl Add<'_> {
         if job == stored {
             return Some(Added::Unchanged { slot });
         }
-        let (due, is_dead) = (job.time, job.progress.stage == Stage::Dead);
-        let dies = is_dead && !queue.is_dead(slot);
-        Some(match queue.put_job(&job, Naming::Given, found) {
+        let due = job.time;
+        Some(match queue.put_job(&job, Naming::Given, found, Cause::Added) {
             None => Added::Full,
-            Some(slot) => {
-                queue.ledger.count(|totals| &mut totals.died, usize::from(dies));
-                Added::Replaced { slot, due }
-            }
+            Some(slot) => Added::Replaced { slot, due },
         })
     }
 }

@@ -1,10 +1,11 @@
 //! What workers say of jobs that they were given: finished, released, touched, buried.
 
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::Job;
 use crate::queue::kernel::job::REASON_BURIED;
 use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
-use crate::queue::kernel::transition::{Cause, Reason, Transition};
+use crate::queue::kernel::transition::{Reason, Transition};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Claim, Claims};
 use crate::queue::value::recurrence::Calendar;
@@ -140,22 +141,21 @@ impl Queue {
         let (terms, details) = self.store.terms_and_details(slot)?;
         let has_schedule = details.is_some_and(|details| details.schedule().is_some());
         let keep = finishing.keep.unwrap_or(terms.keep);
-        if has_schedule && self.schedule_next_run(now, slot, Cause::Finished).is_some() {
+        let cause = Cause::Finished { result: finishing.result };
+        if has_schedule && self.schedule_next_run(now, slot, cause).is_some() {
             self.keep_result(slot, finishing.result);
             return None;
         }
-        self.record_finish(slot, finishing.result);
         if self.edges.is_some() {
             self.settle_as_done(now, slot, finishing.result);
             self.drop_open_edges(slot);
         }
         if keep.is_zero() {
-            self.ledger.count(|totals| &mut totals.finished, 1);
-            return self.remove(slot);
+            return self.remove(slot, cause);
         }
         let attempt = self.store.progress(slot).attempt;
         let done = Progress { stage: Stage::Done, attempt, ..Progress::default() };
-        let transition = Transition::new(Cause::Finished, now, now.saturating_add(keep), &done);
+        let transition = Transition::new(cause, now, now.saturating_add(keep), &done);
         self.transition(slot, &Transition { keep: finishing.keep, ..transition });
         self.keep_result(slot, finishing.result);
         None
@@ -197,12 +197,10 @@ impl Queue {
             self.take_back_run(slot);
         }
         let waiting = Progress { stage: Stage::Waiting, attempt, lease: None, ..progress };
-        let transition = Transition::new(Cause::Released, now, now.saturating_add(delay), &waiting);
+        let cause = if is_unbegun { Cause::Unbegun } else { Cause::Released };
+        let transition = Transition::new(cause, now, now.saturating_add(delay), &waiting);
         let transition = transition.because(Reason::given(release.reason));
-        self.transition(
-            slot,
-            &Transition { is_counted: !is_unbegun, priority: release.priority, ..transition },
-        );
+        self.transition(slot, &Transition { priority: release.priority, ..transition });
         Some(())
     }
 

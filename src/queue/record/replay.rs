@@ -5,6 +5,7 @@ use super::job::JobRecord;
 use super::queue::{QueueExtra, QueueRecord};
 use crate::queue::edges::record::{EdgesRecord, PendingRecord};
 use crate::queue::groups::record::GroupRecord;
+use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::pool::Lookup;
@@ -107,7 +108,8 @@ impl Queue {
     }
 
     fn put_loaded(&mut self, job: &JobView, found: Lookup) -> Result<(), RecordError> {
-        let slot = self.put_job(job, Naming::Given, found).ok_or(RecordError::TooMany)?;
+        let slot =
+            self.put_job(job, Naming::Given, found, Cause::Loaded).ok_or(RecordError::TooMany)?;
         if job.progress.stage == Stage::Held {
             self.hold_until_edges(slot);
         }

@@ -51,6 +51,8 @@
 //!
 //! Beside each queue goes a replica that hears of what changes it, and on which no time passes.
 
+use std::collections::HashMap;
+
 use super::groups::group_of;
 use super::numbers::{number, shown};
 use super::operators::alteration;
@@ -399,9 +401,26 @@ impl Session {
         assert!(queue.jobs().all(|job| queue.get(job.id) == Some(job)), "in: {script}");
         assert_eq!(queue.group_records().len() as u64, queue.record().groups_len(), "in: {script}");
         queue.check_edges();
+        check_heard(queue, script);
         let needed = queue.clone().find_wake_at().unwrap_or(Time::MAX);
         assert!(queue.wake_at() <= needed, "the timer would come after {needed:?}, in: {script}");
     }
+}
+
+/// What was recorded of changes, one after the other, makes the jobs that there are.
+fn check_heard(queue: &Queue, script: &str) {
+    let mut jobs = HashMap::new();
+    for (slot, after) in &queue.heard {
+        match after {
+            Some(after) => jobs.insert(*slot, *after),
+            None => jobs.remove(slot),
+        };
+    }
+    for job in queue.jobs() {
+        let heard = queue.store.find(job.id).and_then(|slot| jobs.remove(&slot));
+        assert_eq!(heard, Some((job.time, job.progress)), "{} in: {script}", name(job.id));
+    }
+    assert!(jobs.is_empty(), "{jobs:?} in: {script}");
 }
 
 /// The queue as it comes out of a file.

@@ -1,7 +1,7 @@
 //! How often a job timed out, was released, buried and kicked.
 
 use super::*;
-use crate::queue::kernel::transition::Cause;
+use crate::queue::kernel::change::Cause;
 
 #[test]
 fn a_lease_that_runs_out_counts_by_time_alone() {

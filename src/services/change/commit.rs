@@ -1,8 +1,8 @@
 //! One change of a queue: applied under its circumstances, logged, and announced.
 
 use super::log::{self, LogForm};
-use super::notify::{self, Announced};
-use crate::queue::{Changed, Circumstances, Lease, Millis, Queue, Time};
+use super::notify;
+use crate::queue::{Changed, Circumstances, Lease, Millis, Operation, Queue, Time};
 use crate::services::calendar::recording_calendar::RecordingCalendar;
 use crate::services::host::Host;
 use crate::services::keys::lazyfree;
@@ -37,7 +37,7 @@ pub fn circumstances_at<H: Host>(host: H, value: &QueueValue, wall_clock: Time) 
 }
 
 /// Applies an operation, logs it and announces it. Doesn't serve waiting clients.
-pub fn commit<H: Host, O: Announced>(
+pub fn commit<H: Host, O: Operation>(
     host: H,
     key: &impl QueueKey,
     value: &mut QueueValue,
@@ -63,7 +63,7 @@ pub fn commit<H: Host, O: Announced>(
     lazyfree::free_removed(&mut value.queue);
     log::write(key, &before, &circumstances, recording_calendar.answers(), log_as);
     key.signal_modified();
-    if let Some(deliveries) = O::deliveries(&outcome) {
+    if let Some(deliveries) = outcome.deliveries() {
         value.lateness.record(deliveries, circumstances.now);
         let lease = value.last_lease();
         host.with(|state| {
@@ -76,9 +76,7 @@ pub fn commit<H: Host, O: Announced>(
         });
     }
     // The queue is in its new state and the log has it. Now events may say so.
-    let announcement = O::announce(&outcome);
-    notify::count(&announcement);
-    notify::publish(host, key, &mut value.queue, Some(&announcement));
+    notify::publish(host, key, &mut value.queue);
     watching::report(host, key, value, circumstances.now);
     outcome
 }

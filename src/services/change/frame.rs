@@ -5,9 +5,11 @@
 
 use super::commit::{circumstances, commit, time_for};
 use super::log::{LogForm, LoggedCircumstances};
-use super::notify::{self, Announced};
+use super::notify;
 use super::settle;
-use crate::queue::{Answers, Changed, Circumstances, Deliveries, Following, Queue, Time};
+use crate::queue::{
+    Answers, Changed, Circumstances, Deliveries, Following, Operation, Queue, Time,
+};
 use crate::services::host::Host;
 use crate::services::keys::lazyfree;
 use crate::services::keys::value::QueueValue;
@@ -83,7 +85,7 @@ impl<'q, H: Host> Frame<'q, H> {
 
     /// Serves waiting clients first, then this client. Returns false without a reply if nothing is
     /// left for it, or if it could wait and others are still to be served.
-    pub fn deliver<O: Announced<Outcome = Deliveries>>(
+    pub fn deliver<O: Operation<Outcome = Deliveries>>(
         mut self,
         pop: &O,
         would_wait: impl FnOnce() -> bool,
@@ -109,7 +111,7 @@ impl<'q, H: Host> Frame<'q, H> {
     }
 
     /// Applies an operation, replies, and does what follows. Returns what `reply` returned.
-    pub fn change<O: Announced, R>(
+    pub fn change<O: Operation, R>(
         mut self,
         operation: &O,
         log_as: LogForm,
@@ -127,7 +129,7 @@ impl<'q, H: Host> Frame<'q, H> {
             let host = self.host;
             self.serve(|| host.wall_clock());
             let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
-            if self.source == Source::Client && O::deliveries(&outcome).is_some_and(is_unfinished) {
+            if self.source == Source::Client && outcome.deliveries().is_some_and(is_unfinished) {
                 // The pop stopped at its budget. Look again soon, as this client may block.
                 serving::serve_soon(self.host, self.key.database(), self.key.name());
             }
@@ -139,16 +141,15 @@ impl<'q, H: Host> Frame<'q, H> {
 
     /// Replays an entry. It sends no notifications, but forwards the entry to this server's
     /// replicas and AOF.
-    fn replay<O: Announced>(&mut self, operation: &O) -> O::Outcome {
+    fn replay<O: Operation>(&mut self, operation: &O) -> O::Outcome {
         let mut answers = Answers(self.answers);
         let outcome = self.value.queue.apply_by(&self.circumstances, operation, &mut answers);
         lazyfree::free_removed(&mut self.value.queue);
         self.key.replicate_as_sent();
         if outcome.has_changed() {
             self.key.signal_modified();
-            notify::count(&O::announce(&outcome));
         }
-        // Drops the events on a replica, which sends no notifications.
+        // They are counted, and no more: a replica sends no notifications.
         notify::events(self.host, &mut self.value.queue);
         watching::report(self.host, &self.key, self.value, self.circumstances.now);
         // Uses this server's clock: the log's times come from another one.

@@ -6,11 +6,7 @@
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::queue::{
-    Add, Added, Affected, Alter, Altered, Bury, Deliveries, Done, DoneOutcome, Effect, Events,
-    Finish, ForgetGroups, KickJob, Operation, PassOver, Pause, Pop, PopById, Queue, Release,
-    Remove, Renew, Resume, Resumed, Settle, Touch,
-};
+use crate::queue::{Events, Queue};
 use crate::services::host::Host;
 use crate::services::place::QueueKey;
 
@@ -30,193 +26,74 @@ pub static JOBS_DELETED: AtomicU64 = AtomicU64::new(0);
 /// Jobs that left for a sink: they count among the others, too.
 pub static JOBS_SUNK: AtomicU64 = AtomicU64::new(0);
 
-/// What is to be said of a change.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Announcement {
-    event: Option<&'static CStr>,
-    counts: [Option<(&'static AtomicU64, usize)>; 2],
-}
-
-impl Announcement {
-    const NONE: Announcement = Announcement { event: None, counts: [None; 2] };
-
-    fn event(event: &'static CStr) -> Announcement {
-        Announcement { event: Some(event), ..Announcement::NONE }
-    }
-
-    fn count(self, counter: &'static AtomicU64, jobs: usize) -> Announcement {
-        let [first, _] = self.counts;
-        Announcement { counts: [Some((counter, jobs)), first], ..self }
-    }
-}
-
-/// An operation of which is known what is to be said of it.
-pub trait Announced: Operation {
-    /// Then it has to be told up to where leases belong to others.
-    const GIVES_LEASES: bool = false;
-
-    /// Of an outcome that has changed something. Nothing, where nobody waits to hear of it.
-    fn announce(_outcome: &Self::Outcome) -> Announcement {
-        Announcement::NONE
-    }
-
-    /// What was handed out.
-    fn deliveries(_outcome: &Self::Outcome) -> Option<&Deliveries> {
-        None
-    }
-}
-
-impl Announced for Add<'_> {
-    fn announce(_: &Added) -> Announcement {
-        Announcement::event(ADDED).count(&JOBS_ADDED, 1)
-    }
-}
-
-impl Announced for Pop {
-    const GIVES_LEASES: bool = true;
-
-    fn announce(deliveries: &Deliveries) -> Announcement {
-        announce_deliveries(deliveries)
-    }
-
-    fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
-        Some(deliveries)
-    }
-}
-
-impl Announced for PopById<'_> {
-    const GIVES_LEASES: bool = true;
-
-    fn announce(deliveries: &Deliveries) -> Announcement {
-        announce_deliveries(deliveries)
-    }
-
-    fn deliveries(deliveries: &Deliveries) -> Option<&Deliveries> {
-        Some(deliveries)
-    }
-}
-
-fn announce_deliveries(deliveries: &Deliveries) -> Announcement {
-    let counted = Announcement::NONE.count(&JOBS_POPPED, deliveries.len());
-    if deliveries.are_finished() && !deliveries.is_empty() {
-        Announcement { event: Some(FINISHED), ..counted.count(&JOBS_FINISHED, deliveries.len()) }
-    } else {
-        counted
-    }
-}
-
-impl Announced for Finish<'_> {
-    fn announce(finished: &Affected) -> Announcement {
-        Announcement::event(FINISHED).count(&JOBS_FINISHED, finished.0)
-    }
-}
-
-impl Announced for Done<'_> {
-    fn announce(followed: &DoneOutcome) -> Announcement {
-        let added = match followed {
-            DoneOutcome::Yes { ids } => ids.iter().flatten().count(),
-            DoneOutcome::No | DoneOutcome::Refused(_) => 0,
-        };
-        Announcement::event(FINISHED).count(&JOBS_FINISHED, 1).count(&JOBS_ADDED, added)
-    }
-}
-
-impl Announced for Release<'_> {}
-
-impl Announced for Touch<'_> {}
-
-impl Announced for Renew<'_> {}
-
-impl Announced for Bury<'_> {}
-
-impl Announced for Remove<'_> {
-    fn announce(removed: &Affected) -> Announcement {
-        Announcement::event(DELETED).count(&JOBS_DELETED, removed.0)
-    }
-}
-
-impl Announced for ForgetGroups {}
-
-impl Announced for Settle<'_> {}
-
-impl Announced for PassOver {}
-
-impl Announced for KickJob<'_> {}
-
-impl Announced for Pause<'_> {
-    fn announce(_: &Altered) -> Announcement {
-        Announcement::event(PAUSED)
-    }
-}
-
-impl Announced for Resume<'_> {
-    fn announce(_: &Resumed) -> Announcement {
-        Announcement::event(RESUMED)
-    }
-}
-
-impl Announced for Alter {}
-
-impl Announced for Effect<'_> {}
-
-pub fn count(announcement: &Announcement) {
-    for (counter, jobs) in announcement.counts.iter().flatten() {
-        counter.fetch_add(*jobs as u64, Ordering::Relaxed);
-    }
-}
-
-/// What has happened in the queue. Whatever can't be is told to the operator.
+/// What has happened in the queue since the last call, which the counters of INFO include from here
+/// on. Whatever can't be is told to the operator.
 pub fn events<H: Host>(host: H, queue: &mut Queue) -> Events {
-    let news = queue.take_events();
-    if let Some(what) = news.bug {
+    let events = queue.take_events();
+    if let Some(what) = events.bug {
         host.bug(what);
     }
-    news
+    count(&events);
+    events
 }
 
-/// Tells watchers what has just been done to the queue, if anything, and what time did to it.
-pub fn publish<H: Host>(
-    host: H,
-    key: &impl QueueKey,
-    queue: &mut Queue,
-    done: Option<&Announcement>,
-) {
-    let Events { is_any_ready, is_any_dead, .. } = events(host, queue);
-    let event = done.and_then(|announcement| announcement.event);
-    if event.is_none() && !is_any_ready && !is_any_dead {
+fn count(events: &Events) {
+    let counts = [
+        (&JOBS_ADDED, events.added),
+        (&JOBS_POPPED, events.delivered),
+        (&JOBS_FINISHED, events.finished),
+        (&JOBS_DELETED, events.removed),
+    ];
+    for (counter, jobs) in counts {
+        if jobs > 0 {
+            counter.fetch_add(jobs.into(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Tells watchers what has been done to the queue, and what time did to it.
+pub fn publish<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue) {
+    let events = events(host, queue);
+    let told = names(&events);
+    if told.iter().all(Option::is_none) {
         return;
     }
     if !key.is_notifying() || !host.with(|state| state.is_primary) {
         return;
     }
-    let events = [event, is_any_dead.then_some(DEAD), is_any_ready.then_some(READY)];
-    events.into_iter().flatten().for_each(|event| key.notify(event));
+    told.into_iter().flatten().for_each(|event| key.notify(event));
+}
+
+/// What watchers are told, in its order: first what was done, then what jobs have become.
+fn names(events: &Events) -> [Option<&'static CStr>; 7] {
+    [
+        (events.added > 0).then_some(ADDED),
+        (events.finished > 0).then_some(FINISHED),
+        (events.removed > 0).then_some(DELETED),
+        events.was_paused.then_some(PAUSED),
+        events.was_resumed.then_some(RESUMED),
+        events.is_any_dead.then_some(DEAD),
+        events.is_any_ready.then_some(READY),
+    ]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Circumstances, Claim, Claims, Id, Ids, Mode, Removal};
+    use crate::queue::{
+        Add, Circumstances, Claim, Claims, Done, Finish, Id, Ids, Mode, Operation, Pause, Pop,
+        PopById, Removal, Remove, Resume,
+    };
 
-    const ALL: [(&AtomicU64, &str); 4] = [
-        (&JOBS_ADDED, "added"),
-        (&JOBS_POPPED, "popped"),
-        (&JOBS_FINISHED, "finished"),
-        (&JOBS_DELETED, "deleted"),
-    ];
+    const ALL: [&AtomicU64; 4] = [&JOBS_ADDED, &JOBS_POPPED, &JOBS_FINISHED, &JOBS_DELETED];
 
-    fn name_of(counter: &AtomicU64) -> &'static str {
-        ALL.into_iter().find(|(one, _)| std::ptr::eq(*one, counter)).unwrap().1
-    }
-
-    fn said<O: Announced>(
-        queue: &mut Queue,
-        operation: &O,
-    ) -> (Option<&'static str>, Vec<(&'static str, usize)>) {
-        let outcome = queue.apply(&Circumstances::default(), operation);
-        let Announcement { event, counts } = O::announce(&outcome);
-        let counts = counts.into_iter().flatten().map(|(counter, jobs)| (name_of(counter), jobs));
-        (event.map(|event| event.to_str().unwrap()), counts.collect())
+    /// The events of an operation; and how many jobs were added, popped, finished, deleted.
+    fn said(queue: &mut Queue, operation: &impl Operation) -> (Vec<&'static str>, [u32; 4]) {
+        queue.apply(&Circumstances::default(), operation);
+        let events = queue.take_events();
+        let names = names(&events).into_iter().flatten().map(|name| name.to_str().unwrap());
+        let Events { added, delivered, finished, removed, .. } = events;
+        (names.collect(), [added, delivered, finished, removed])
     }
 
     #[test]
@@ -224,50 +101,48 @@ mod tests {
         let [a, b, c, d, e] = [b"a", b"b", b"c", b"d", b"e"].map(|name| Id::new(name).unwrap());
         let mut queue = Queue::new((1, 2));
         for id in [a, b, c, d, e] {
-            assert_eq!(
-                said(&mut queue, &Add::plain(id, b"x")),
-                (Some("dq.added"), vec![("added", 1)])
-            );
+            let added = said(&mut queue, &Add::plain(id, b"x"));
+            assert_eq!(added, (vec!["dq.added", "dq.ready"], [1, 0, 0, 0]));
         }
         let claims = [a, b].map(|id| Claim { id, lease: None });
-        assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (None, vec![("popped", 2)]));
-        assert_eq!(
-            said(&mut queue, &Finish { claims: Claims::from_slice(&claims) }),
-            (Some("dq.finished"), vec![("finished", 2)])
-        );
+        assert_eq!(said(&mut queue, &Pop { count: 2, ..Pop::ONE }), (vec![], [0, 2, 0, 0]));
+        let finish = Finish { claims: Claims::from_slice(&claims[..1]) };
+        assert_eq!(said(&mut queue, &finish), (vec!["dq.finished"], [0, 0, 1, 0]));
+        let adds = vec![Add::plain(a, b"x")];
+        let done = Done { claim: claims[1], result: None, keep: None, adds };
+        let events = vec!["dq.added", "dq.finished", "dq.ready"];
+        assert_eq!(said(&mut queue, &done), (events, [1, 0, 1, 0]));
         let no_ack = Pop { mode: Mode::NoAck, ..Pop::ONE };
-        assert_eq!(
-            said(&mut queue, &no_ack),
-            (Some("dq.finished"), vec![("finished", 1), ("popped", 1)])
-        );
+        assert_eq!(said(&mut queue, &no_ack), (vec!["dq.finished"], [0, 1, 1, 0]));
         let by_id = PopById { ids: &[d], ttr: None, mode: Mode::Lease };
-        assert_eq!(said(&mut queue, &by_id), (None, vec![("popped", 1)]));
-        assert_eq!(
-            said(
-                &mut queue,
-                &Remove { ids: Ids::from_slice(&[d, e]), counted_as: Removal::Deleted }
-            ),
-            (Some("dq.deleted"), vec![("deleted", 2)])
-        );
+        assert_eq!(said(&mut queue, &by_id), (vec![], [0, 1, 0, 0]));
+        let remove = Remove { ids: Ids::from_slice(&[d, e, a]), counted_as: Removal::Deleted };
+        assert_eq!(said(&mut queue, &remove), (vec!["dq.deleted"], [0, 0, 0, 3]));
         let pause = Pause { group: None, span: None };
-        assert_eq!(said(&mut queue, &pause), (Some("dq.paused"), vec![]));
-        assert_eq!(said(&mut queue, &Resume::Queue), (Some("dq.resumed"), vec![]));
-        assert_eq!(said(&mut queue, &no_ack), (None, vec![("popped", 0)]), "there is nothing left");
+        assert_eq!(said(&mut queue, &pause), (vec!["dq.paused"], [0; 4]));
+        assert_eq!(said(&mut queue, &Resume::Queue), (vec!["dq.resumed"], [0; 4]));
+        assert_eq!(said(&mut queue, &Resume::Queue), (vec![], [0; 4]), "it goes on already");
+        assert_eq!(said(&mut queue, &no_ack), (vec![], [0; 4]), "there is nothing left");
     }
 
     /// Other tests count at the same time.
     #[test]
     fn counters_count() {
-        const MANY: usize = 1 << 40;
-        for (times, (counter, name)) in ALL.into_iter().enumerate() {
-            let most =
-                |(counter, _): (&AtomicU64, _)| counter.load(Ordering::Relaxed) as usize / MANY;
+        const MANY: u32 = 1 << 30;
+        let most = |counter: &AtomicU64| counter.load(Ordering::Relaxed) / u64::from(MANY);
+        for counted in 0..ALL.len() {
             let before = ALL.map(most);
-            let announcement = Announcement::NONE.count(counter, MANY);
-            (0..=times).for_each(|_| count(&announcement));
-            for (other, before) in ALL.into_iter().zip(before) {
-                let expected = if other.1 == name { times + 1 } else { 0 };
-                assert_eq!(most(other) - before, expected, "{} when {name} is counted", other.1);
+            let mut events = Events::default();
+            let fields = [
+                &mut events.added,
+                &mut events.delivered,
+                &mut events.finished,
+                &mut events.removed,
+            ];
+            *fields.into_iter().nth(counted).unwrap() = MANY;
+            count(&events);
+            for (place, (other, before)) in ALL.into_iter().zip(before).enumerate() {
+                assert_eq!(most(other) - before, u64::from(place == counted), "{counted} {place}");
             }
         }
     }

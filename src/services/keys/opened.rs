@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::lifecycle;
 use super::value::QueueValue;
-use crate::queue::{Changed, Checksum, Claim, Id, Pop, Queue, Time};
+use crate::queue::{Changed, Checksum, Claim, Id, Operation, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::{Key, OpenValue, WrongType};
@@ -12,7 +12,6 @@ use crate::server::{blocking, context};
 use crate::services::change::divergence;
 use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{LogForm, LoggedCircumstances};
-use crate::services::change::notify::Announced;
 use crate::services::host::Host;
 use crate::services::live::{is_settled_primary, Live, LIVE};
 use crate::services::place::{Access, QueueKey};
@@ -58,7 +57,7 @@ impl<'c> OpenedKey<'c> {
     }
 
     /// Applies an operation as a command of this source: see [`Frame::change`].
-    pub fn change<O: Announced, R>(
+    pub fn change<O: Operation, R>(
         mut self,
         source: Source,
         operation: &O,
@@ -73,7 +72,7 @@ impl<'c> OpenedKey<'c> {
     }
 
     /// Applies an operation as a log entry with circumstances.
-    pub fn replay_entry<O: Announced>(mut self, logged: &LoggedCircumstances, operation: &O) {
+    pub fn replay_entry<O: Operation>(mut self, logged: &LoggedCircumstances, operation: &O) {
         let (key, value) = (self.key, self.value.get());
         if !value.queue.compare_checksum(Checksum(logged.check)) {
             divergence::report(key.name());

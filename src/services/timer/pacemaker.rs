@@ -157,7 +157,7 @@ fn run_due<H: Host>(
     let now = time_for(&value.queue, host.wall_clock());
     value.queue.advance(now);
     // What time did is an event, though nothing is logged.
-    notify::publish(host, key, &mut value.queue, None);
+    notify::publish(host, key, &mut value.queue);
     // Clients that watch jobs of this queue; the rest of them in the next turn.
     if !watching::report_due(host, key, value, now, slice) {
         watching::check_soon(host, key.database(), key.name());

@@ -71,7 +71,9 @@ def test_commands_that_change_a_queue_are_events(r: redis.Redis, watcher: Watche
     assert heard_after("DQ.ALTER", "q", "TTR", 1_000) == []
     assert heard_after("DQ.ADD", "q", "b", "x") == ["dq.added", "dq.ready"]
     assert heard_after("DQ.POP", "q", "NOACK") == ["dq.finished"]
-    assert heard_after("DQ.ADD", "q", "c", "x", "DELAY", 60_000) == ["dq.added"]
+    assert heard_after("DQ.ADD", "q", "c", "x") == ["dq.added", "dq.ready"]
+    done = ("DQ.DONE", "q", *pop(r), "ADD", "c", "x", "DELAY", 60_000)
+    assert heard_after(*done) == ["dq.added", "dq.finished"]
     assert heard_after("DQ.DEL", "q", "c") == ["dq.deleted"]
     assert heard_after("DQ.ADD", "q", "d", "x", "DELAY", 60_000) == ["dq.added"]
     assert heard_after("DQ.PURGE", "q", "STATE", "delayed") == ["dq.deleted"]

@@ -1,9 +1,10 @@
 //! How names are spread, and what groups take.
 
 use super::*;
+use crate::queue::kernel::delivery::Mode;
 use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
-use crate::queue::operation::consume::{Mode, PopById};
+use crate::queue::operation::consume::PopById;
 use crate::queue::operation::manage::{Removal, Remove};
 use crate::queue::operation::produce::Add;
 use crate::queue::value::due::Due;

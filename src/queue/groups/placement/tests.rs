@@ -1,9 +1,10 @@
 //! Which lines of a group have a seat.
 
 use super::*;
+use crate::queue::kernel::delivery::Mode;
 use crate::queue::kernel::log_state::Circumstances;
 use crate::queue::kernel::queue::Queue;
-use crate::queue::operation::consume::{Mode, Pop, PopById};
+use crate::queue::operation::consume::{Pop, PopById};
 use crate::queue::operation::manage::Alter;
 use crate::queue::operation::produce::Add;
 use crate::queue::operation::work::Finish;
