@@ -117,7 +117,7 @@ for (const library of LIBRARIES) {
       },
     );
     const serving = worker.serve();
-    await eventually(async () => (await queue.len("reserved")) + (await queue.len("ready")) === 0);
+    await eventually(async () => (await queue.len("ready")) + (await queue.len("reserved")) === 0);
     worker.stop();
     await serving;
     for (const id of names) {
