@@ -180,6 +180,18 @@ def test_outages_that_flap_are_few_lines(caplog: pytest.LogCaptureFixture) -> No
     assert "node of queue 'q'" in caplog.messages[-1]
 
 
+def test_what_pauses_goes_on_when_the_outage_ends() -> None:
+    async def pause() -> None:
+        outages = Outages("localhost:1", is_cluster=False)
+        outages.failed("q", OSError("down"))
+        pausing = asyncio.create_task(outages.pause(3_600))
+        await asyncio.sleep(0)
+        outages.answered("q")
+        await asyncio.wait_for(pausing, 30)
+
+    asyncio.run(pause())
+
+
 @pytest.mark.parametrize("how", ["silence", "cut"])
 @pytest.mark.parametrize("kind", ["blocking", "asyncio"])
 def test_a_worker_ends_while_the_server_is_away(

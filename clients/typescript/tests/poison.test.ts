@@ -255,6 +255,19 @@ for (const library of LIBRARIES) {
   });
 }
 
+test("what pauses goes on when another line is answered", async () => {
+  const outage = new Outage(new Net(server.client("ioredis"), () => {}));
+  const [settler, source] = [{}, {}];
+  for (const afterMs of [0, 200]) {
+    outage.failed(settler, new Error("away"));
+    outage.failed(source, new Error("away"));
+    const pausing = outage.pause(3_600_000);
+    await new Promise((goOn) => setTimeout(goOn, afterMs));
+    outage.answered(source);
+    await pausing;
+  }
+});
+
 test("what the server can't be told is bounded, and its leases are kept", async () => {
   const queue = new Queue(server.client("ioredis"), "q");
   const [delivery] = await queue.add("a", null).then(() => queue.pop());

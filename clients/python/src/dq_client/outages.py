@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from dq_client.errors import DQError, refusal
 
-_FIRST_S, _LONGEST_S = 0.05, 2.0
+FIRST_S, _LONGEST_S = 0.05, 2.0
 
 # What a person has to put right. Classes of redis-py and valkey-py, by their names.
 _MISTAKES = {
@@ -44,7 +44,7 @@ def pauses() -> Iterator[float]:
     """Twice as long each time, up to a limit, with jitter: a thousand workers don't come back in
     the same moment.
     """
-    pause_s = _FIRST_S
+    pause_s = FIRST_S
     while True:
         yield random.uniform(pause_s / 2, pause_s)
         pause_s = min(2 * pause_s, _LONGEST_S)

@@ -1,10 +1,11 @@
 //! How a worker waits while the server is away, and what it logs of that: a line when it begins, and
 //! one when it is over, whatever number of tasks wait and try again.
 
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{watch, Notify};
 
 use crate::errors::Error;
 
@@ -17,6 +18,8 @@ const QUIET: Duration = Duration::from_secs(10);
 pub(super) struct Outage {
     address: String,
     state: Mutex<State>,
+    /// A task that failed has an answer.
+    answering: Notify,
     /// How many are over.
     over: watch::Sender<u64>,
 }
@@ -35,7 +38,8 @@ struct State {
 impl Outage {
     pub(super) fn new(address: String) -> Arc<Self> {
         let address = if address.is_empty() { "the server".into() } else { address };
-        Arc::new(Self { address, state: Mutex::default(), over: watch::Sender::new(0) })
+        let (answering, over) = (Notify::new(), watch::Sender::new(0));
+        Arc::new(Self { address, state: Mutex::default(), answering, over })
     }
 
     /// To wait for the end of an outage.
@@ -64,6 +68,7 @@ impl Outage {
     }
 
     fn answered(&self) {
+        self.answering.notify_waiters();
         let mut state = self.state();
         state.failing = state.failing.saturating_sub(1);
         if state.failing > 0 {
@@ -105,10 +110,18 @@ impl Patience {
     }
 
     /// Twice as long each time, up to a limit, with jitter: a thousand workers don't come back in the
-    /// same moment.
+    /// same moment. Ends when another task is answered: what could not be sent is sent at once then;
+    /// but not before the first pause, lest a server that answers only others is asked all the time.
     pub(super) async fn pause(&mut self) {
         let share = 0.5 + fastrand::f64() / 2.0;
-        tokio::time::sleep(self.pause.mul_f64(share)).await;
+        let mut answering = pin!(self.outage.answering.notified());
+        answering.as_mut().enable();
+        let least = FIRST.mul_f64(share);
+        tokio::time::sleep(least).await;
+        tokio::select! {
+            () = tokio::time::sleep(self.pause.mul_f64(share) - least) => (),
+            () = answering => (),
+        }
         self.pause = (self.pause * 2).min(LONGEST);
     }
 
@@ -125,5 +138,26 @@ impl Drop for Patience {
         if self.is_failing {
             self.outage.given_up();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_that_pauses_goes_on_when_another_is_answered() {
+        let outage = Outage::new("here".into());
+        let [mut settler, mut source] = [(); 2].map(|()| Patience::new(&outage));
+        let error = Error::from(redis::RedisError::from(io::Error::other("it is away")));
+        settler.failed(&error);
+        source.failed(&error);
+        settler.pause = Duration::from_secs(3600);
+        tokio::join!(settler.pause(), async {
+            tokio::time::sleep(FIRST * 2).await;
+            source.answered();
+        });
     }
 }

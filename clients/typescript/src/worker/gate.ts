@@ -62,7 +62,7 @@ export function firstOf(gates: readonly Gate[], ms = Number.POSITIVE_INFINITY): 
   });
 }
 
-const FIRST_MS = 50;
+export const FIRST_MS = 50;
 const LONGEST_MS = 2_000;
 
 /**

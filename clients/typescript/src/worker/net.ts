@@ -2,7 +2,7 @@
 
 import { said, textOf } from "../errors.ts";
 import { addressOf, type Client } from "../seam.ts";
-import { Gate, now } from "./gate.ts";
+import { FIRST_MS, firstOf, Gate, now } from "./gate.ts";
 
 /** What happens again and again is logged this often. */
 const QUIET_MS = 10_000;
@@ -67,6 +67,9 @@ function stackOf(error: unknown): string {
 export class Outage {
   readonly #net: Net;
   readonly #failing = new Set<object>();
+  /** Open for a moment, whenever a line that failed is answered. */
+  readonly #answering = new Gate();
+  #answers = 0;
   #since = 0;
   #isLogged = false;
 
@@ -84,9 +87,26 @@ export class Outage {
   }
 
   answered(line: object): void {
-    if (!this.#failing.delete(line) || this.#failing.size > 0 || !this.#isLogged) return;
+    if (!this.#failing.delete(line)) return;
+    this.#answers += 1;
+    this.#answering.open();
+    this.#answering.close();
+    if (this.#failing.size > 0 || !this.#isLogged) return;
     const seconds = ((now() - this.#since) / 1_000).toFixed(1);
     const address = addressOf(this.#net.client);
     this.#net.warn(`the server at ${address} answers again, after ${seconds} s`);
+  }
+
+  /**
+   * Waits so many milliseconds, or until the worker is over, or another line is answered: what could
+   * not be sent is sent at once then. Not less than the first pause, lest a server that answers only
+   * others is asked all the time.
+   */
+  async pause(ms: number): Promise<void> {
+    const before = this.#answers;
+    const least = Math.min(ms, FIRST_MS);
+    await this.#net.over.wait(least);
+    if (this.#answers > before) return;
+    await firstOf([this.#answering, this.#net.over], ms - least);
   }
 }

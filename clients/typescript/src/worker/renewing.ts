@@ -55,7 +55,8 @@ export async function keep(
         pause = waits.next().value;
       }
     }
-    await net.over.wait(Math.max(pause, begun + SHORTEST_MS - now()));
+    const rest = begun + SHORTEST_MS - now();
+    await (pause > rest ? line.outage.pause(pause) : net.over.wait(rest));
   }
 }
 

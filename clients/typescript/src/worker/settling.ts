@@ -76,7 +76,9 @@ export class Settler {
       }
       this.#againAt = now() + waits.next().value;
       // Where the server takes nothing, all waits; else only what it doesn't take.
-      if (again.length === batch.length) await over.wait(this.#againAt - now());
+      if (again.length < batch.length) continue;
+      await this.#line.outage.pause(this.#againAt - now());
+      this.#againAt = 0;
     }
   }
 

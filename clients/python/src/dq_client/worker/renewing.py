@@ -54,7 +54,7 @@ async def keep(key: Key, hands: Hands, ttr: timedelta, caller: Caller) -> None:
             caller.outages.failed(key.name, error)
             await caller.leave()
             # Not so long that a lease ends though the server is back.
-            await asyncio.sleep(min(next(waits), wait.total_seconds()))
+            await caller.outages.pause(min(next(waits), wait.total_seconds()))
             continue
         caller.outages.answered(key.name)
         waits = pauses()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
+from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
+from dq_client.outages import FIRST_S
 from dq_client.replies import Delivery, Job
 
 logger = logging.getLogger("dq_client")
@@ -30,6 +33,7 @@ class Outages:
         self._told: set[str] = set()
         #: How many are over. Schedules are declared again after each.
         self.count = 0
+        self._end = asyncio.Event()
 
     def failed(self, queue: str, error: BaseException) -> None:
         where, now = self._where(queue), time.monotonic()
@@ -48,9 +52,21 @@ class Outages:
         if since is None:
             return
         self.count += 1
+        self._end.set()
+        self._end = asyncio.Event()
         if where in self._told:
             self._told.remove(where)
             logger.warning("%s answers again, after %.1f s", where, time.monotonic() - since)
+
+    async def pause(self, pause_s: float) -> None:
+        """Waits so long, or until an outage ends: what could not be sent is sent at once then. Not
+        less than the first pause, lest a server that answers only others is asked all the time.
+        """
+        end = self._end
+        least_s = min(pause_s, FIRST_S)
+        await asyncio.sleep(least_s)
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(end.wait(), pause_s - least_s)
 
     def _where(self, queue: str) -> str:
         if self._is_cluster:

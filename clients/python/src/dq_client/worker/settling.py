@@ -89,7 +89,7 @@ class Settler:
             if not self._is_away:
                 continue  # the server has answered: other words are tried at once
             await self._caller.leave()
-            await asyncio.sleep(next(waits))
+            await self._caller.outages.pause(next(waits))
 
     async def _send(self, batch: list[Settlement]) -> list[Settlement]:
         """Returns those that have to be sent again."""
