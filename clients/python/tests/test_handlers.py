@@ -91,7 +91,7 @@ FUNCTIONS = {
     "odd result": ("return Odd()", "outcome refused: TypeError"),
     "no JSON": ("return {1, 2}", "outcome refused: TypeError"),
     "NaN": ("return float('nan')", "outcome refused: ValueError"),
-    "Done of what isn't": ("return Done(add=[5])", "outcome refused: AttributeError"),
+    "Done of what isn't": ("return Done(add=[5])", "outcome refused: TypeError: what is added"),
     "Done for 2.5": ("return Done(keep=2.5)", "outcome refused: TypeError: a duration"),
     "Retry of an exception": ("raise Retry(OSError('down'))", "OSError: down"),
     "Retry of a number": ("raise Retry(404)", "404"),

@@ -24,10 +24,12 @@ from dq_client import (
     NoModule,
     Queue,
     Rate,
+    Step,
     Topic,
     WrongType,
     commands,
     envelope,
+    group,
 )
 from dq_client.codec import JSON
 from dq_client.commands import Key
@@ -45,6 +47,40 @@ def test_a_duration_is_no_number(queue: Make, name: str, value: Any) -> None:
     with pytest.raises(TypeError, match="timedelta"):
         queue().add("a", 1, **{name: value})
     assert queue().len() == 0
+
+
+def test_what_an_option_can_not_be_is_said(queue: Make) -> None:
+    q: Any = queue()
+    for call, what in (
+        (lambda: q.add(5, 1), "an id or a name is text or bytes, and not 5"),
+        (lambda: q.finish(5), "an id or a name"),
+        (lambda: q.get(None), "an id or a name"),
+        (lambda: q.delete(["a"]), "an id or a name"),
+        (lambda: q.pop(id=[5]), "an id or a name"),
+        (lambda: q.add("a", 1, after=[5]), "an id or a name"),
+        (lambda: q.add("a", 1, after="bc"), "after is a list of ids, and not 'bc'"),
+        (lambda: q.add("a", 1, before=b"bc"), "before is a list of ids"),
+        (lambda: q.start(group(Step(1, after="bc"), Step(2))), "after is a list of ids"),
+        (lambda: q.add("a", 1, backoff=(SECOND, SECOND)), "backoff is a Backoff, and not"),
+        (lambda: q.add("a", 1, backoff=5), "backoff is a Backoff"),
+        (lambda: q.alter(rate=5), "rate is a Rate"),
+        (lambda: q.alter(grouprate=(1, SECOND)), "grouprate is a Rate"),
+        (lambda: q.alter(sink=5), "sink is a Sink or a str"),
+        (lambda: q.add("a", 1, cron=5), "cron is a Cron or a str"),
+        (lambda: q.add("a", 1, group=True), "group needs a value, and not True"),
+        (lambda: q.add("a", 1, priority=True), "priority needs a value"),
+        (lambda: q.add("a", 1, nx=1), "nx is True or False, and not 1"),
+        (lambda: q.done("a", 1, add=["b"]), "what is added is an Add, and not 'b'"),
+    ):
+        with pytest.raises(TypeError, match=what):
+            call()
+    assert q.len() == 0
+
+
+def test_the_longest_duration_is_for_the_server_to_refuse(queue: Make) -> None:
+    for options in ({"delay": timedelta.max}, {"ttl": timedelta.max}, {"delay": timedelta.min}):
+        with pytest.raises(Invalid):
+            queue().add("a", 1, **options)  # type: ignore[arg-type]
 
 
 def test_nowhere_is_a_duration_a_number_or_a_time(queue: Make) -> None:

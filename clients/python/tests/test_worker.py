@@ -76,8 +76,14 @@ def test_what_waiting_mends_and_what_it_does_not() -> None:
         redis.ResponseError("EXISTS id is taken in this queue"),
         Exists("taken", "EXISTS"),
         TypeError(),
+        # The program's own: those of redis-py are raised there.
+        RuntimeError("the codec is broken"),
+        AttributeError("the codec has no such thing"),
     ):
         assert not passes(error), error
+    with pytest.raises(AttributeError) as raised:
+        redis.Connection.pack_command(None, "PING")  # type: ignore[arg-type]
+    assert passes(raised.value)
 
 
 def test_a_reason_is_as_long_as_the_server_takes() -> None:

@@ -31,7 +31,18 @@ def passes(error: BaseException) -> bool:
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & _MISTAKES:
         return False
-    return bool(names & _OF_A_LIBRARY) or isinstance(error, (OSError, TimeoutError, *_RACES))
+    if isinstance(error, _RACES):
+        return _is_raised_by_a_library(error)
+    return bool(names & _OF_A_LIBRARY) or isinstance(error, (OSError, TimeoutError))
+
+
+def _is_raised_by_a_library(error: BaseException) -> bool:
+    """And not by the program, say by its codec or its loop."""
+    step = error.__traceback__
+    while step is not None and step.tb_next is not None:
+        step = step.tb_next
+    module = "" if step is None else str(step.tb_frame.f_globals.get("__name__", ""))
+    return module.partition(".")[0] in ("redis", "valkey")
 
 
 def is_of_the_server(error: BaseException) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -16,6 +16,7 @@ _DURATIONS = {
     "deadkeep",
 }
 _TIMES = {"at", "until"}
+_FLAGS = {"ensure", "hold", "noack", "nosink", "nx", "replace", "scheduled", "unbegun", "withdue"}
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,14 @@ class Sink:
     maxlen: int | None = None
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    "backoff": (Backoff,),
+    "rate": (Rate,),
+    "grouprate": (Rate,),
+    "cron": (Cron, str),
+    "sink": (Sink, str),
+}
+
 # ---- to the server -------------------------------------------------------------------------------
 
 
@@ -62,7 +71,8 @@ def ms(duration: timedelta) -> int:
         raise TypeError(
             f"a duration is a timedelta, such as timedelta(seconds=30), and not {duration!r}"
         )
-    return -(-duration // _MILLISECOND)
+    whole, rest = divmod(duration, _MILLISECOND)
+    return whole + bool(rest)
 
 
 def unix_ms(time: datetime) -> int:
@@ -88,13 +98,31 @@ def options(**given: Any) -> list[Word]:
         if value is None or value is False:
             continue
         found.append(name.rstrip("_").upper())
-        if name in _DURATIONS:
-            found.append(ms(value))
-        elif name in _TIMES:
-            found.append(unix_ms(value))
+        if name not in _FLAGS:
+            found += _words_of_option(name, value)
         elif value is not True:
-            found += words_of(value)
+            raise TypeError(f"{name} is True or False, and not {value!r}")
     return found
+
+
+def _words_of_option(name: str, value: Any) -> list[Word]:
+    if name in _DURATIONS:
+        return [ms(value)]
+    if name in _TIMES:
+        return [unix_ms(value)]
+    if value is True:
+        raise TypeError(f"{name} needs a value, and not True")
+    if name in _KINDS and not isinstance(value, _KINDS[name]):
+        kinds = " or a ".join(kind.__name__ for kind in _KINDS[name])
+        raise TypeError(f"{name} is a {kinds}, and not {value!r}")
+    return words_of(value)
+
+
+def ids_of(name: str, value: Any) -> list[str | bytes]:
+    """Several ids. TypeError for a single one, whose letters would be ids."""
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} is a list of ids, and not {value!r}")
+    return list(value)
 
 
 def words_of(value: Any) -> list[Word]:
@@ -124,6 +152,8 @@ def words_of(value: Any) -> list[Word]:
 
 def sent(text: str | bytes) -> bytes:
     """Ids and names are bytes; in Python they are text, in which any bytes survive."""
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"an id or a name is text or bytes, and not {text!r}")
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
 
 

@@ -100,6 +100,9 @@ def done(
     lease isn't the job's: nothing has happened.
     """
     following = list(add)
+    for each in following:
+        if not isinstance(each, Add):
+            raise TypeError(f"what is added is an Add, and not {each!r}")
     encoded = None if isinstance(result, Nothing) else key.codec.encode(result)
 
     def read(reply: Any) -> list[Added | Taken] | None:

@@ -16,6 +16,7 @@ from dq_client.words import (
     Backoff,
     Cron,
     Word,
+    ids_of,
     options,
     sent,
     text,
@@ -62,6 +63,9 @@ class Add:
         self.options = options
 
     def words(self, key: Key) -> list[Word]:
+        for name in ("after", "before"):
+            if (ids := self.options.get(name)) is not None:
+                ids_of(name, ids)
         return [sent(self.id), key.payload(self.body), *options(**self.options)]
 
 
