@@ -104,32 +104,56 @@ const DURATIONS = new Set(
   "delay ttr ttl keep late every jitter block for older step deadkeep".split(" "),
 );
 
+const NUMBERS = new Set(
+  "attempts burst concurrency count from groupconcurrency maxjobs maxlen priority runs".split(" "),
+);
+// Options without a value.
+const FLAGS = new Set("ensure hold noack nosink nx replace scheduled unbegun withdue".split(" "));
+// Options whose values have parts.
+const PARTS = new Set(["backoff", "rate", "grouprate"]);
+
 /** `{ delay: 1000, nx: true }` as `DELAY 1000 NX`. What is undefined or false is left out. */
 export function options(given: Options): Word[] {
   const found: Word[] = [];
   for (const [name, value] of Object.entries(given)) {
     if (value === undefined || value === false) continue;
-    found.push(name.toUpperCase());
-    if (value !== true) found.push(...wordsOf(name, value));
+    found.push(name.toUpperCase(), ...wordsOf(name, value));
   }
   return found;
 }
 
-function wordsOf(name: string, value: Exclude<Options[string], boolean | undefined>): Word[] {
+function wordsOf(name: string, value: Exclude<Options[string], false | undefined>): Word[] {
   try {
+    if (FLAGS.has(name)) return flag(value);
     if (DURATIONS.has(name)) return [String(ms(value as Duration))];
-    if (typeof value === "number") return [String(value)];
-    if (typeof value === "string" || value instanceof Uint8Array) return [sent(value)];
+    if (name === "at" || name === "until" || value instanceof Date) return [String(time(value))];
+    if (PARTS.has(name)) return wordsOfParts(value);
+    if (NUMBERS.has(name)) return [String(numeric(value))];
     if (Array.isArray(value)) return [String(value.length), ...value.map(sent)];
-    if (value instanceof Date) return [String(value.getTime())];
-    return wordsOfParts(value as object);
+    if (typeof value !== "object" || value instanceof Uint8Array) return [sent(value as Id)];
+    return wordsOfParts(value);
   } catch (error) {
     (error as Error).message = `${name}: ${(error as Error).message}`;
     throw error;
   }
 }
 
-function wordsOfParts(value: object): Word[] {
+function flag(value: unknown): Word[] {
+  if (value === true) return [];
+  throw new TypeError(`true or false, not ${inspect(value)}`);
+}
+
+function time(value: unknown): number {
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return value.getTime();
+  throw new TypeError(`a time is a Date, not ${inspect(value)}`);
+}
+
+function numeric(value: unknown): number {
+  if (typeof value === "number") return value;
+  throw new TypeError(`a number, not ${inspect(value)}`);
+}
+
+function wordsOfParts(value: unknown): Word[] {
   if (value !== null && typeof value === "object") {
     const { base, max, n, per, burst, expression, tz, stream, maxlen } = value as Partial<
       Backoff & Rate & Cron & Sink

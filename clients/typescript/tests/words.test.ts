@@ -2,6 +2,8 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { Key } from "../src/commands/base.ts";
+import { addWords } from "../src/commands/produce.ts";
 import { JSON_CODEC, Retry } from "../src/index.ts";
 import { type Duration, ms, options, sent, span, text } from "../src/words.ts";
 
@@ -47,6 +49,31 @@ test("an option that is an object of another kind is refused", () => {
   assert.throws(() => options({ at: { minutes: 5 } as never }), TypeError);
   assert.throws(() => options({ backoff: { base: 5 } as never }), TypeError);
   assert.throws(() => options({ rate: { n: 5 } as never }), TypeError);
+});
+
+test("a value of another type is refused, and takes no other option for its own", () => {
+  for (const [given, what] of [
+    [{ group: true, hold: true }, /^group: an id or a name is text or bytes, not true/],
+    [{ group: 5 }, /^group: an id or a name/],
+    [{ reason: ["a", 5] }, /^reason: an id or a name/],
+    [{ at: 1_795_000_000_000 }, /^at: a time is a Date, not 1795000000000/],
+    [{ until: "tomorrow" }, /^until: a time is a Date/],
+    [{ at: new Date(Number.NaN) }, /^at: a time is a Date, not Invalid Date/],
+    [{ priority: true }, /^priority: a number, not true/],
+    [{ attempts: "3" }, /^attempts: a number, not '3'/],
+    [{ nx: 1 }, /^nx: true or false, not 1/],
+    [{ hold: "yes" }, /^hold: true or false/],
+    [{ backoff: 5 }, /^backoff: not 5/],
+    [{ rate: "5/s" }, /^rate: not '5\/s'/],
+    [{ cron: true }, /^cron: an id or a name/],
+    [{ sink: null }, /^sink: not null/],
+  ] as const) {
+    assert.throws(() => options(given as never), { name: "TypeError", message: what });
+  }
+  for (const name of ["after", "before"]) {
+    const job = { body: 1, [name]: "bc" } as never;
+    assert.throws(() => addWords(new Key("q"), job), /a list of ids, not 'bc'/);
+  }
 });
 
 test("bytes that aren't UTF-8 are text that is sent as these bytes", () => {

@@ -1,5 +1,6 @@
 /** Adding jobs. */
 
+import { inspect } from "node:util";
 import type { Added } from "../replies.ts";
 import {
   type Backoff,
@@ -48,6 +49,11 @@ export interface Add extends AddOptions {
 }
 
 export function addWords(key: Key, { id = "*", body, ...given }: Add): Word[] {
+  for (const name of ["after", "before"] as const) {
+    const ids = given[name];
+    if (ids === undefined || Array.isArray(ids)) continue;
+    throw new TypeError(`${name}: a list of ids, not ${inspect(ids)}`);
+  }
   return [sent(id), key.payload(body), ...options({ ...given })];
 }
 
