@@ -106,7 +106,8 @@ impl Field {
 
 /// An item in capital letters, with numbers for names and without leading zeroes.
 fn numbered(item: &str) -> String {
-    let mut item = item.to_ascii_uppercase().replace('?', "*").replace("-SUN", "-7");
+    let item = item.to_ascii_uppercase().replace('?', "*");
+    let mut item = item.replace("SUN-SUN", "0-0").replace("-SUN", "-7");
     for (name, number) in NAMED_NUMBERS {
         item = item.replace(name, number);
     }
@@ -160,6 +161,7 @@ mod tests {
             ("8-18/5 0 * * *", "8,13,18 0 * * *"),
             ("0 0 * * 6-7", "0 0 * * 0,6"),
             ("0 0 * * 0-6", "0 0 * * MON-SUN"),
+            ("0 0 * * sun-sun", "0 0 * * 0"),
             ("0 0 * * 7#1", "0 0 * * sun#1"),
             ("0 0 * * 7L", "0 0 * * SUNL"),
             ("0 0 * * 5#L", "0 0 * * 5L"),

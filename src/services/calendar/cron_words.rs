@@ -56,16 +56,28 @@ impl Field {
             Some(list) if self.kind == Kind::Weekday => ("+", list),
             Some(_) | None => ("", word),
         };
-        let mut has_wildcard = false;
+        let (mut has_wildcard, mut has_sundays) = (false, false);
         for item in list.split(',') {
             self.check(item)?;
             has_wildcard |= self.is_wildcard(item);
+            has_sundays |= self.is_of_sundays(item);
         }
-        Ok(if has_wildcard { Cow::Owned(format!("{both}*")) } else { Cow::Borrowed(word) })
+        Ok(match (has_wildcard, has_sundays) {
+            (true, _) => Cow::Owned(format!("{both}*")),
+            // croner takes it for 0-7.
+            (false, true) => Cow::Owned(word.to_ascii_uppercase().replace("SUN-SUN", "0-0")),
+            (false, false) => Cow::Borrowed(word),
+        })
     }
 
     fn is_wildcard(&self, word: &str) -> bool {
         word == "*" || word == "?" && matches!(self.kind, Kind::Day | Kind::Weekday)
+    }
+
+    /// `SUN-SUN`, and what may stand behind it.
+    fn is_of_sundays(&self, item: &str) -> bool {
+        let start = item.get(.."SUN-SUN".len());
+        self.kind == Kind::Weekday && start.is_some_and(|days| days.eq_ignore_ascii_case("SUN-SUN"))
     }
 
     /// An item of a list.
@@ -126,7 +138,10 @@ impl Field {
         match number(step) {
             Some(0) => Err("a step can't be 0".to_string()),
             Some(step) if step <= values => Ok(()),
-            Some(_) => Err(format!("{} have {values} values there: a step is longer", self.name)),
+            Some(_) => {
+                let s = if values == 1 { "" } else { "s" };
+                Err(format!("{} have {values} value{s} there: a step is longer", self.name))
+            }
             None => Err("a step is no number".to_string()),
         }
     }
@@ -137,7 +152,7 @@ impl Field {
             return self.value(item).map(|_| 1);
         };
         let (first, mut end) = (self.value(first)?, self.value(last)?);
-        if self.kind == Kind::Weekday && last.eq_ignore_ascii_case("SUN") {
+        if self.kind == Kind::Weekday && last.eq_ignore_ascii_case("SUN") && first > 0 {
             end = DAYS_OF_WEEK;
         }
         match end.checked_sub(first) {
