@@ -61,6 +61,13 @@ def test_every_expression_of_the_dashboard_has_something_to_show(
     for expression in expressions():
         assert prometheus.query(expression), f"nothing is shown for {expression}"
 
+    # Between two steps of the histogram it is a guess, and no later than the latest.
+    (late,) = [one for one in expressions() if "histogram_quantile" in one]
+    for found in prometheus.query(f"({late}) > 0"):
+        queue = json.dumps(found["metric"]["queue"])
+        most = f'dq_lateness_quantile_seconds{{quantile="1", queue={queue}}}'
+        assert float(found["value"][1]) <= float(prometheus.query(most)[0]["value"][1])
+
     rules = [rule for group in prometheus.api("rules")["groups"] for rule in group["rules"]]
     assert len(rules) == 16 and {rule["health"] for rule in rules} <= {"ok", "unknown"}
     told = set(prometheus.api("label/__name__/values"))
