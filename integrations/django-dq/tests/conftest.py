@@ -20,6 +20,7 @@ import pytest
 
 from django_dq.framework import TaskResult, task_backends
 from dq_client.testing import DQServer
+from harness.failover import failing_over as failing_over
 from harness.server import KINDS, MODULE, Kind
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "shop.settings"

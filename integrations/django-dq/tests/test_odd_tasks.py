@@ -19,7 +19,8 @@ from django_dq import DQBackend, NoOutcome
 from django_dq.framework import TaskResultStatus, task_backends
 from dq_client import Backoff, Invalid
 from harness.address import Address
-from harness.server import KINDS, Server, eventually
+from harness.failover import fail_over
+from harness.server import Server
 from shop import tasks
 
 Start = Callable[..., Program]
@@ -76,21 +77,6 @@ def test_a_task_whose_record_is_too_long_fails_as_often_as_any(spare: int, worke
 
 
 @pytest.fixture
-def failing_over(tmp_path: Path) -> Iterator[tuple[Server, Server, Address]]:
-    """A primary, its replica, and the address of whichever is the primary."""
-    servers = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        servers.append(Server(KINDS[0], tmp_path / name, "appendonly yes", "appendfsync always"))
-    address = Address(servers[0].port)
-    servers[1].replicate(servers[0])
-    yield servers[0], servers[1], address
-    address.close()
-    for server in servers:
-        server.stop()
-
-
-@pytest.fixture
 def elsewhere(tmp_path: Path) -> Iterator[Callable[[int], Program]]:
     started: list[Program] = []
 
@@ -136,9 +122,7 @@ def test_a_worker_goes_on_after_a_planned_failover(
     backend = configured(url=f"redis://127.0.0.1:{old.port}/0")
     results = [tasks.sleep_for.enqueue(0.2) for _ in range(10)]
     until(lambda: backend.queue("default").len(state="reserved") == 2)
-    with old.client() as r:
-        r.execute_command("FAILOVER")
-        eventually(lambda: r.info("replication")["role"] == "slave", 20)
+    fail_over(old)
     configured(url=f"redis://127.0.0.1:{new.port}/0")
     address.lead_to(new.port)
     for result in results:
@@ -153,9 +137,7 @@ def test_tasks_find_the_new_primary(
     old, new, address = failing_over
     configured(url=f"redis://127.0.0.1:{address.port}/0")
     tasks.add.enqueue(1)
-    with old.client() as r:
-        r.execute_command("FAILOVER")
-        eventually(lambda: r.info("replication")["role"] == "slave", 20)
+    fail_over(old)
     address.lead_to(new.port)
     tasks.add.enqueue(1)
     with new.client() as r:

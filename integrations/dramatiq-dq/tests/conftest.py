@@ -13,6 +13,7 @@ import pytest
 from dramatiq import Worker
 
 from dramatiq_dq import DQBackend, DQBroker
+from harness.failover import failing_over as failing_over
 from harness.fixtures import kind as kind
 from harness.fixtures import server as server
 from harness.fixtures import shared as shared

@@ -15,24 +15,10 @@ from dramatiq import Worker
 from conftest import Work
 from dramatiq_dq import DQBackend, DQBroker
 from harness.address import Address
+from harness.failover import fail_over
 from harness.server import KINDS, Server, eventually
 
 MakeBroker = Callable[..., DQBroker]
-
-
-@pytest.fixture
-def failing_over(tmp_path: Path) -> Iterator[tuple[Server, Server, Address]]:
-    """A primary, its replica, and the address of whichever is the primary."""
-    servers = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        servers.append(Server(KINDS[0], tmp_path / name))
-    address = Address(servers[0].port)
-    servers[1].replicate(servers[0])
-    yield servers[0], servers[1], address
-    address.close()
-    for server in servers:
-        server.stop()
 
 
 @pytest.fixture
@@ -40,13 +26,6 @@ def one_server(tmp_path: Path) -> Iterator[Server]:
     server = Server(KINDS[0], tmp_path, "appendonly yes", "appendfsync always")
     yield server
     server.stop()
-
-
-def fail_over(old: Server) -> None:
-    """As planned: the old primary stays, as a replica."""
-    with old.client() as r:
-        r.execute_command("FAILOVER")
-        eventually(lambda: r.info("replication")["role"] == "slave", 20)
 
 
 def broker_at(port: int, **options: Any) -> DQBroker:

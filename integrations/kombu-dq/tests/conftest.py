@@ -13,6 +13,7 @@ import kombu
 import pytest
 import redis
 
+from harness.failover import failing_over as failing_over
 from harness.fixtures import kind as kind
 from harness.fixtures import shared as shared
 from harness.server import KINDS, Server

@@ -19,6 +19,7 @@ from redis.retry import Retry
 
 from conftest import Start
 from harness.address import Address
+from harness.failover import fail_over
 from harness.server import KINDS, Server, eventually
 from kombu_dq.backend import DQBackend
 from kombu_dq.leases import FINISH, Lease, Leases
@@ -49,28 +50,6 @@ def test_what_passes_is_an_error_of_the_connection(reply: str, passes: bool) -> 
         error.args = (prefix + str(error),)
         with pytest.raises(ConnectionError if passes else ResponseError), plain_errors():
             raise error
-
-
-@pytest.fixture
-def failing_over(tmp_path: Path) -> Iterator[tuple[Server, Server, Address]]:
-    """A primary, its replica, and the address of whichever is the primary."""
-    servers = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        servers.append(Server(KINDS[0], tmp_path / name))
-    address = Address(servers[0].port)
-    servers[1].replicate(servers[0])
-    yield servers[0], servers[1], address
-    address.close()
-    for server in servers:
-        server.stop()
-
-
-def fail_over(old: Server) -> None:
-    """As planned: the old primary stays, as a replica."""
-    with old.client() as r:
-        r.execute_command("FAILOVER")
-        eventually(lambda: r.info("replication")["role"] == "slave", 20)
 
 
 def test_a_worker_goes_on_after_a_planned_failover(

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from taskiq.receiver import Receiver
 
+from harness.failover import failing_over as failing_over
 from harness.fixtures import kind as kind
 from harness.fixtures import server as server
 from harness.fixtures import shared as shared

@@ -23,21 +23,6 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture
-def failing_over(tmp_path: Path) -> Iterator[tuple[Server, Server, Address]]:
-    """A primary, its replica, and the address of whichever is the primary."""
-    servers = []
-    for name in ("one", "other"):
-        (tmp_path / name).mkdir()
-        servers.append(Server(KINDS[0], tmp_path / name))
-    address = Address(servers[0].port)
-    servers[1].replicate(servers[0])
-    yield servers[0], servers[1], address
-    address.close()
-    for server in servers:
-        server.stop()
-
-
-@pytest.fixture
 def one_server(tmp_path: Path) -> Iterator[Server]:
     server = Server(KINDS[0], tmp_path, "appendonly yes", "appendfsync always")
     yield server

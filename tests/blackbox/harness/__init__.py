@@ -7,6 +7,7 @@ cluster        three primaries with their replicas; slots that move
 cluster_load   producers and workers of a cluster, and a check of the replies they got
 atomic_moves   slots that move atomically
 address        an address that can be moved from one server to another
+failover       a planned failover
 io_threads     servers that read and write on threads
 resp           the Redis protocol, read without interpretation
 transcript     sessions that read as in redis-cli
