@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use redis::{Cmd, Pipeline};
 
 use super::deployment::{outcome, Deployment};
+use super::filter::{Filter, Needle};
 use super::job::Job;
 use super::node::Node;
 use super::queue::{Info, State};
 use super::replies::{array, scanned};
-use super::search::{Filter, Needle};
 use super::{Result, Trouble};
 
 pub const PAGE: usize = 50;

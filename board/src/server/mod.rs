@@ -25,6 +25,7 @@ pub mod chains;
 pub mod deaths;
 pub mod deployment;
 pub mod deps;
+pub mod filter;
 pub mod forecast;
 pub mod groups;
 pub mod health;

@@ -4,9 +4,9 @@
 use maud::{html, Markup};
 
 use crate::bytes::{excerpt, link, Fields, Hex};
+use crate::server::filter::{Filter, Needle};
 use crate::server::jobs::Begin;
 use crate::server::queue::State as JobState;
-use crate::server::search::{Filter, Needle};
 use crate::server::walk::{Mark, Order};
 
 /// More jobs than there can be: so that an address that a reader made up can be counted on.

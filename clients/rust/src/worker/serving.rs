@@ -21,10 +21,9 @@ use crate::worker::outage::{Outage, Patience};
 use crate::worker::renewing;
 use crate::worker::settlement::Settlement;
 use crate::worker::settling::{Settler, Unsent};
+use crate::worker::signals::LAST_WORDS;
 use crate::worker::starting;
 
-/// After the grace time, for the last words to the server.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 /// How soon a worker with too many outcomes to send looks whether it may take jobs again.
 const LOOK: Duration = Duration::from_millis(20);
 

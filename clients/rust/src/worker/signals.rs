@@ -10,8 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::errors::{Error, Result};
 use crate::seam::within;
-use crate::worker::serving::LAST_WORDS;
 
+/// After the grace time, for the last words to the server.
+pub(super) const LAST_WORDS: Duration = Duration::from_secs(5);
 /// For the program to end by itself.
 const AT_THE_END: Duration = Duration::from_secs(5);
 /// The worker itself waits so long for the server, before and after the grace time.
