@@ -4,15 +4,16 @@ use std::time::Duration;
 
 use super::arg_reader::{options, ArgReader, Name};
 use super::error::Error;
-use crate::queue::{Deliveries, Id, Millis, Mode, Operation, Pop, PopById, Queue};
+use crate::queue::{Deliveries, Id, Millis, Mode, Operation, Pop, PopById};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
-use crate::server::replies::{JobReply, Replies};
 use crate::services::change::frame::Source;
 use crate::services::change::log::LogForm;
 use crate::services::keys::opened::{self, OpenedKey};
-use crate::services::{Around, JobShape, Shape};
+use crate::services::waiting::pending::DeliveredJob;
+use crate::services::waiting::reply;
+use crate::services::waiting::wish::Shape;
 
 pub struct Consumer<'c> {
     pub pop: Pop,
@@ -20,22 +21,22 @@ pub struct Consumer<'c> {
     ids: Vec<Id<'c>>,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
-    job_shape: JobShape,
+    shape: Shape,
 }
 
-/// Which jobs a consumer may ask for.
+/// At how many keys a consumer asks. At one, it may ask for jobs by their ids; of several, the reply
+/// names the one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Asks {
-    ForTheFirst,
-    /// Or for some by their ids.
-    ForAny,
+pub enum Keys {
+    One,
+    Several,
 }
 
 /// The options of a consumer: these words end a list of ids.
 const OPTIONS: [&str; 6] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID"];
 
 impl<'c> Consumer<'c> {
-    pub fn parse(words: ArgReader<'c>, asks: Asks) -> Result<Consumer<'c>, Error> {
+    pub fn parse(words: ArgReader<'c>, keys: Keys) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) =
             (None, None, None, None, None);
@@ -47,7 +48,7 @@ impl<'c> Consumer<'c> {
             "NOACK" => noack, flag();
             "WITHDUE" => withdue, flag();
         } else |name, words| match name {
-            id if id == Name::of("ID") && asks == Asks::ForAny => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
+            id if id == Name::of("ID") && keys == Keys::One => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             _ => Ok(false),
         });
         // Earlier versions took both, and logs hold it.
@@ -61,8 +62,8 @@ impl<'c> Consumer<'c> {
             return Err(Error::Exclusive { one: other, other: "ID" });
         }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
-        let job_shape = if withdue.is_some() { JobShape::WithDue } else { JobShape::Plain };
-        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, ids, block, job_shape })
+        let shape = Shape { with_key: keys == Keys::Several, with_due: withdue.is_some() };
+        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, ids, block, shape })
     }
 
     /// The jobs that it asks for by their ids, if it does.
@@ -75,7 +76,7 @@ impl<'c> Consumer<'c> {
     pub fn deliver(
         &self,
         call: &Call,
-        (key, around): (Arg, Around),
+        key: Arg,
         source: Source,
         pop: &impl Operation<Outcome = Deliveries>,
         words: LogForm,
@@ -85,34 +86,19 @@ impl<'c> Consumer<'c> {
         };
         let would_wait = || self.block.is_some() && call.may_block();
         Ok(opened.queue_for(source).deliver(pop, would_wait, words, |deliveries, queue| {
-            let shape = Shape { around, job: self.job_shape };
-            reply(call.replies(), key, shape, deliveries, queue);
+            let jobs = deliveries.iter().map(|delivery| DeliveredJob::of(delivery, queue));
+            reply::deliveries(call.replies(), self.shape, self.pop.mode, key.bytes(), jobs);
         }))
     }
 
     /// There was nothing: waits, or replies so.
-    pub fn wait(&self, call: &Call, keys: &[Arg], around: Around, source: Source) {
+    pub fn wait(&self, call: &Call, keys: &[Arg], source: Source) {
         match self.block {
             Some(block) if source == Source::Client => {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
-                let shape = Shape { around, job: self.job_shape };
-                opened::wait(call, keys, &self.pop, shape, timeout);
+                opened::wait(call, keys, &self.pop, self.shape, timeout);
             }
             Some(_) | None => call.replies().null(),
         }
     }
-}
-
-fn reply(replies: Replies, key: Arg, shape: Shape, deliveries: &Deliveries, queue: &Queue) {
-    let jobs = deliveries.iter().map(|delivery| {
-        let (id, body) = delivery.id_and_body(queue);
-        JobReply {
-            id: id.bytes(),
-            body,
-            lease: (!deliveries.are_finished()).then(|| delivery.lease.number()),
-            attempt: delivery.attempt,
-            due: (shape.job == JobShape::WithDue).then(|| delivery.occurrence().unix_ms()),
-        }
-    });
-    replies.deliveries((shape.around == Around::KeyAndJobs).then(|| key.bytes()), jobs);
 }

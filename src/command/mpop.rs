@@ -10,7 +10,7 @@
 //! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
 
 use super::arg_reader::ArgReader;
-use super::consumer::{Asks, Consumer};
+use super::consumer::{Consumer, Keys};
 use super::error::Error;
 use super::kinds::Handler;
 use crate::server::arg::Arg;
@@ -20,7 +20,6 @@ use crate::server::spec::{KeyUse, Spec};
 use crate::services::change::frame::Source;
 use crate::services::change::log::{self, LogForm};
 use crate::services::keys::opened::OpenedKey;
-use crate::services::Around;
 
 pub struct MPop;
 
@@ -42,7 +41,7 @@ impl Handler for MPop {
         let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
         let count = words.num_keys()?;
         let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
-        let consumer = Consumer::parse(words, Asks::ForTheFirst)?;
+        let consumer = Consumer::parse(words, Keys::Several)?;
         if !call.are_of_one_slot(&keys) {
             return Err(Error::CrossSlot);
         }
@@ -54,12 +53,12 @@ impl Handler for MPop {
         let words = log::pop_words(&consumer.pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let (place, words) = ((*key, Around::KeyAndJobs), LogForm::Command(log::POP, &words));
-            if consumer.deliver(call, place, Source::Client, &consumer.pop, words)? {
+            let words = LogForm::Command(log::POP, &words);
+            if consumer.deliver(call, *key, Source::Client, &consumer.pop, words)? {
                 return Ok(());
             }
         }
-        consumer.wait(call, &keys, Around::KeyAndJobs, Source::Client);
+        consumer.wait(call, &keys, Source::Client);
         Ok(())
     }
 }

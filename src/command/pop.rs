@@ -19,7 +19,7 @@
 //! O(log n) in the queue's jobs for each job handed out.
 
 use super::arg_reader::ArgReader;
-use super::consumer::{Asks, Consumer};
+use super::consumer::{Consumer, Keys};
 use super::error::Error;
 use super::kinds::Handler;
 use crate::server::arg::Arg;
@@ -28,7 +28,6 @@ use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::change::log::{self, LogForm, LoggedCircumstances};
 use crate::services::keys::opened::{source_of, OpenedKey};
-use crate::services::Around;
 
 pub struct Pop;
 
@@ -50,19 +49,18 @@ impl Handler for Pop {
         let source = source_of(call);
         let mut words = ArgReader::of(call, &Self::SPEC, source);
         let key = words.require()?;
-        let consumer = Consumer::parse(words, Asks::ForAny)?;
-        let place = (key, Around::Jobs);
+        let consumer = Consumer::parse(words, Keys::One)?;
         let has_any = match consumer.by_id() {
             Some(pop) => {
                 let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
                 let words = log::pop_by_id_words(&pop, &ttr);
                 let words = LogForm::Command(log::POP, &words);
-                consumer.deliver(call, place, source, &pop, words)?
+                consumer.deliver(call, key, source, &pop, words)?
             }
-            None => consumer.deliver(call, place, source, &consumer.pop, LogForm::AsSent)?,
+            None => consumer.deliver(call, key, source, &consumer.pop, LogForm::AsSent)?,
         };
         if !has_any {
-            consumer.wait(call, &[key], Around::Jobs, source);
+            consumer.wait(call, &[key], source);
         }
         Ok(())
     }
@@ -76,7 +74,7 @@ impl Pop {
         words: ArgReader,
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
-        let consumer = Consumer::parse(words, Asks::ForAny)?;
+        let consumer = Consumer::parse(words, Keys::One)?;
         let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };

@@ -21,6 +21,7 @@ use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
 use crate::services::change::frame::Source;
 use crate::services::keys::opened::OpenedKey;
+use crate::services::waiting::reply;
 
 pub struct JobResult;
 
@@ -59,9 +60,9 @@ impl Handler for JobResult {
                 return Ok(());
             }
             // It is in none of the two states that have more to say.
-            replies.outcome(state.name(), None);
+            reply::outcome(replies, state.name(), None);
         } else {
-            replies.outcome(state.name(), what);
+            reply::outcome(replies, state.name(), what);
         }
         Ok(())
     }

@@ -12,15 +12,6 @@ pub enum Value<'v> {
     Null,
 }
 
-/// A delivered job, as it is in the reply.
-pub struct JobReply<'j> {
-    pub id: &'j [u8],
-    pub body: &'j [u8],
-    pub lease: Option<u64>,
-    pub attempt: u32,
-    pub due: Option<u64>,
-}
-
 impl From<u64> for Value<'_> {
     fn from(number: u64) -> Self {
         Value::Integer(number)
@@ -103,16 +94,6 @@ impl Replies<'_> {
         all.for_each(|bytes| self.bulk(bytes));
     }
 
-    /// `[state, what]`: what came of a job.
-    pub fn outcome(&self, state: &str, what: Option<&[u8]>) {
-        self.array(2);
-        self.bulk(state.as_bytes());
-        match what {
-            Some(what) => self.bulk(what),
-            None => self.null(),
-        }
-    }
-
     /// Begins a page: a cursor, 0 for the last page, and an array. The next `len` replies are its
     /// elements.
     pub fn page(&self, next: Option<u32>, len: usize) {
@@ -131,34 +112,6 @@ impl Replies<'_> {
                 Value::Integer(number) => self.integer(*number),
                 Value::Bulk(bytes) => self.bulk(bytes),
                 Value::Null => self.null(),
-            }
-        }
-    }
-
-    /// `[[id, body, lease, attempt] ...]`, after the key if there is one. Without a lease, the
-    /// lease is nil. The due time follows the attempt if it is asked for.
-    #[inline(always)]
-    pub fn deliveries<'j>(
-        &self,
-        key: Option<&[u8]>,
-        jobs: impl ExactSizeIterator<Item = JobReply<'j>>,
-    ) {
-        if let Some(key) = key {
-            self.array(2);
-            self.bulk(key);
-        }
-        self.array(jobs.len());
-        for job in jobs {
-            self.array(4 + usize::from(job.due.is_some()));
-            self.bulk(job.id);
-            self.bulk(job.body);
-            match job.lease {
-                Some(lease) => self.integer(lease),
-                None => self.null(),
-            }
-            self.integer(job.attempt.into());
-            if let Some(due) = job.due {
-                self.integer(due);
             }
         }
     }

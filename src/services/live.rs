@@ -12,11 +12,9 @@ use super::place::{Access, Closed, Database};
 use super::state::State;
 use super::timer::pacemaker;
 use super::timer::wakeup;
-use super::waiting::serving;
-use super::waiting::watchers::JobOutcome;
-use super::waiting::wish::{Around, JobShape, JobsWish, Wish};
+use super::waiting::{reply, serving};
 use super::{config, info};
-use crate::queue::{Cron, Defaults, Mode, Time};
+use crate::queue::{Cron, Defaults, Time};
 use crate::server::blocking;
 use crate::server::client::Client;
 use crate::server::context::{self, Context};
@@ -24,7 +22,6 @@ use crate::server::hooks::{Aside, Hooks};
 use crate::server::key::{self, Cursor, Key};
 use crate::server::logfile;
 use crate::server::main_thread::MainThread;
-use crate::server::replies::{JobReply, Replies};
 use crate::server::{slots, timer};
 
 static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
@@ -55,12 +52,10 @@ pub const HOOKS: Hooks = Hooks {
     turn_ending: || serving::on_turn_ending(LIVE),
     key_ready: |database, name| serving::on_key_ready(LIVE, database, name),
     unblocking: |context, ticket, replies| {
-        let live = Live { context };
-        reply_to_waiting_client(serving::on_unblocking(live, ticket), replies);
+        reply::unblocked(replies, serving::on_unblocking(Live { context }, ticket));
     },
     unblocked: |context, ticket, replies| {
-        let live = Live { context };
-        reply_to_waiting_client(serving::on_unblocked(live, ticket), replies);
+        reply::unblocked(replies, serving::on_unblocked(Live { context }, ticket));
     },
     replied: |ticket| serving::on_replied(LIVE, ticket),
     gone: |ticket| serving::on_gone(LIVE, ticket),
@@ -116,33 +111,6 @@ pub fn is_settled_primary() -> bool {
 /// Parses a client's CRON.
 pub fn read_cron(cron: &Cron) -> Result<ParsedCron, occurrences::Error> {
     STATE.with(|state| state.cron_cache.read(cron))
-}
-
-fn reply_to_waiting_client(wish: Option<Wish>, replies: Replies) {
-    match wish {
-        Some(Wish::Jobs(wish)) => reply_with_jobs(&wish, replies),
-        Some(Wish::Outcome(wish)) => match wish.told.get() {
-            Some(JobOutcome::In(state, what)) => replies.outcome(state.name(), what.as_deref()),
-            Some(JobOutcome::Gone) | None => replies.null(),
-        },
-        Some(Wish::Leases(wish)) => replies.bulks(wish.void_ids().into_iter()),
-        None => replies.null(),
-    }
-}
-
-fn reply_with_jobs(wish: &JobsWish, replies: Replies) {
-    let JobsWish { shape, terms, assigned: Some(assigned), .. } = wish else {
-        replies.null();
-        return;
-    };
-    let jobs = assigned.jobs.iter().map(|job| JobReply {
-        id: &job.id,
-        body: &job.body,
-        lease: (terms.mode == Mode::Lease).then(|| job.lease.number()),
-        attempt: job.attempt,
-        due: (shape.job == JobShape::WithDue).then(|| job.occurrence.unix_ms()),
-    });
-    replies.deliveries((shape.around == Around::KeyAndJobs).then_some(&assigned.place.1), jobs);
 }
 
 impl<C: Copy> Host for Live<C> {

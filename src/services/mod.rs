@@ -25,10 +25,9 @@ pub mod live;
 mod place;
 mod state;
 mod timer;
-mod waiting;
+pub mod waiting;
 
 pub use keys::value::QueueValue;
-pub use waiting::wish::{Around, JobShape, Shape};
 
 #[cfg(test)]
 mod tests;

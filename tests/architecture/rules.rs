@@ -35,7 +35,7 @@ pub const BESIDE_THE_ROOMS: [&str; 7] =
     ["config.rs", "host.rs", "info.rs", "live.rs", "mod.rs", "place.rs", "state.rs"];
 
 /// The services of the real server, and `place`, which takes over types. The others run without one.
-pub const WITH_A_SERVER: [&str; 7] = [
+pub const WITH_A_SERVER: [&str; 8] = [
     "services/change/divergence.rs",
     "services/config.rs",
     "services/info.rs",
@@ -43,6 +43,7 @@ pub const WITH_A_SERVER: [&str; 7] = [
     "services/keys/persistence.rs",
     "services/live.rs",
     "services/place.rs",
+    "services/waiting/reply.rs",
 ];
 
 /// Outside `server/`, who names the crate of the module API: where the module is declared and its

@@ -22,11 +22,11 @@ pub enum Mode {
 }
 
 /// Jobs handed out together, in their order.
+#[derive(Default)]
 pub struct Deliveries {
     pub(in crate::queue) jobs: SmallVec<[Delivery; 1]>,
     /// Of all bodies.
     bytes: usize,
-    mode: Mode,
     pub(in crate::queue) lack_places: bool,
     pub(in crate::queue) passed_over: usize,
     pub(in crate::queue) has_ended_early: bool,
@@ -49,18 +49,6 @@ pub struct Delivery {
 }
 
 impl Deliveries {
-    pub(in crate::queue) fn none(mode: Mode) -> Deliveries {
-        Deliveries {
-            jobs: SmallVec::new(),
-            bytes: 0,
-            mode,
-            lack_places: false,
-            passed_over: 0,
-            has_ended_early: false,
-            has_noticed_set_back: false,
-        }
-    }
-
     pub(in crate::queue) fn have_done_anything(&self) -> bool {
         !self.is_empty() || self.passed_over > 0
     }
@@ -106,11 +94,6 @@ impl Deliveries {
     /// wanted, or nothing, there may be more that is ready.
     pub fn have_ended_early(&self) -> bool {
         self.has_ended_early
-    }
-
-    /// Whether they were finished by being handed out.
-    pub fn are_finished(&self) -> bool {
-        self.mode == Mode::NoAck
     }
 
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Delivery> + ExactSizeIterator {

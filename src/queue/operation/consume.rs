@@ -90,7 +90,7 @@ impl Operation for PopById<'_> {
 impl Pop {
     #[inline]
     fn deliver(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
-        let mut deliveries = Deliveries::none(self.mode);
+        let mut deliveries = Deliveries::default();
         if queue.limits.is_paused(now) {
             return deliveries;
         }
@@ -121,7 +121,7 @@ impl Pop {
 
 impl PopById<'_> {
     fn deliver(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
-        let mut deliveries = Deliveries::none(self.mode);
+        let mut deliveries = Deliveries::default();
         if queue.limits.is_paused(now) {
             return deliveries;
         }

@@ -14,14 +14,6 @@ fn leases_of_a_moment_begin_at_a_number_made_of_it() {
 }
 
 #[test]
-fn deliveries_say_whether_they_finished_the_job() {
-    let mut queue = Queue::new((1, 2));
-    ["a", "b"].iter().for_each(|name| add(&mut queue, 0, &plain(name)));
-    assert!(!queue.apply(&told(0), &Pop::ONE).are_finished());
-    assert!(queue.apply(&told(0), &Pop { mode: Mode::NoAck, ..Pop::ONE }).are_finished());
-}
-
-#[test]
 fn a_delivery_is_called_by_its_occurrence_or_by_when_it_was_due() {
     let schedule = schedule_of(&["every=100"], Some(Due::At(at(50))));
     let mut queue = Queue::new((1, 2));

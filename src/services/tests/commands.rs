@@ -7,7 +7,7 @@ use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::place::KeyRef;
 use crate::services::waiting::serving;
-use crate::services::waiting::wish::{Around, JobShape, Shape, Wish};
+use crate::services::waiting::wish::{Shape, Wish};
 
 use super::key::Context;
 use super::keyspace::Order;
@@ -15,7 +15,7 @@ use super::node::{ClientNumber, Node};
 use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
 use super::watch::{Told, Watching};
 
-const SHAPE: Shape = Shape { around: Around::KeyAndJobs, job: JobShape::Plain };
+const SHAPE: Shape = Shape { with_key: true, with_due: false };
 
 #[derive(Clone, Debug)]
 pub enum Command {

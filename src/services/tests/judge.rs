@@ -12,6 +12,7 @@ use super::commands::{Command, Entry, Reply};
 use super::node::{ClientNumber, Event, Logged};
 use super::operation::{Handed, Operation, Outcome, Terms};
 use super::world::{DeliveredJobs, Wait, World};
+use crate::services::waiting::pending::DeliveredJob;
 
 /// The timer leaves groups without jobs alone for so long behind the last change.
 const QUIET_MS: u64 = 1_000;
@@ -255,7 +256,7 @@ impl World {
         let departure = departure.expect("a ticket is known as long as its client waits");
         let Wish::Jobs(wish) = departure else { panic!("a consumer gets something else") };
         let got: Option<Vec<Handed>> = wish.assigned.map(|assigned| {
-            let one = |job: &crate::services::waiting::pending::PendingDelivery| Handed {
+            let one = |job: &DeliveredJob<Box<[u8]>>| Handed {
                 id: job.id.to_vec(),
                 body: job.body.to_vec(),
                 lease: job.lease.number(),

@@ -6,10 +6,12 @@
 //! | `waiters.rs` | who they are, and in which order they came |
 //! | `wish.rs` | what a client waits for, and gets |
 //! | `delivery.rs`, `pending.rs` | delivering jobs to them; jobs that a client is assigned and hasn't got yet |
+//! | `reply.rs` | what a client gets, at once or after its wait |
 //! | `watching.rs`, `watchers.rs` | what becomes of a job or a lease that clients watch; who watches what |
 
 pub mod delivery;
 pub mod pending;
+pub mod reply;
 pub mod serving;
 pub mod waiters;
 pub mod watchers;

@@ -1,17 +1,45 @@
 //! Jobs assigned to a waiting client that hasn't got them yet.
 
-use crate::queue::{Deliveries, Lease, Mode, Queue, Time};
+use crate::queue::{Deliveries, Delivery, Lease, Mode, Queue, Time};
 use crate::services::keys::value::{QueueNumber, QueueValue};
 use crate::services::place::KeyRef;
 
-/// Has a copy of the job's bytes: the queue may change before the client gets it.
+/// A delivered job, as its client gets it. One that waits gets a copy of the job's bytes: the queue
+/// may change before that.
 #[derive(Debug)]
-pub struct PendingDelivery {
-    pub id: Box<[u8]>,
-    pub body: Box<[u8]>,
+pub struct DeliveredJob<B> {
+    pub id: B,
+    pub body: B,
     pub lease: Lease,
     pub attempt: u32,
     pub occurrence: Time,
+}
+
+impl<'q> DeliveredJob<&'q [u8]> {
+    /// Must be called before the queue changes again.
+    pub fn of(delivery: &'q Delivery, queue: &'q Queue) -> DeliveredJob<&'q [u8]> {
+        let (id, body) = delivery.id_and_body(queue);
+        let (lease, attempt, occurrence) =
+            (delivery.lease, delivery.attempt, delivery.occurrence());
+        DeliveredJob { id: id.bytes(), body, lease, attempt, occurrence }
+    }
+
+    fn copied(&self) -> DeliveredJob<Box<[u8]>> {
+        self.with_bytes(self.id.into(), self.body.into())
+    }
+}
+
+impl DeliveredJob<Box<[u8]>> {
+    pub fn borrowed(&self) -> DeliveredJob<&[u8]> {
+        self.with_bytes(&self.id, &self.body)
+    }
+}
+
+impl<B> DeliveredJob<B> {
+    fn with_bytes<C>(&self, id: C, body: C) -> DeliveredJob<C> {
+        let DeliveredJob { lease, attempt, occurrence, .. } = *self;
+        DeliveredJob { id, body, lease, attempt, occurrence }
+    }
 }
 
 /// The jobs that a waiting client is to get.
@@ -20,21 +48,17 @@ pub struct DeliveredJobs {
     /// The key of the queue when the client was served.
     pub place: KeyRef,
     queue: QueueNumber,
-    pub jobs: Vec<PendingDelivery>,
+    pub jobs: Vec<DeliveredJob<Box<[u8]>>>,
     bytes: usize,
 }
 
 impl DeliveredJobs {
     /// Must be called before the queue changes again.
     pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> DeliveredJobs {
-        let job = |queue: &Queue, delivery: &crate::queue::Delivery| {
-            let (id, body) = delivery.id_and_body(queue);
-            let (lease, attempt, occurrence) =
-                (delivery.lease, delivery.attempt, delivery.occurrence());
-            PendingDelivery { id: id.bytes().into(), body: body.into(), lease, attempt, occurrence }
-        };
-        let jobs: Vec<PendingDelivery> =
-            deliveries.iter().map(|delivery| job(&value.queue, delivery)).collect();
+        let jobs: Vec<DeliveredJob<Box<[u8]>>> = deliveries
+            .iter()
+            .map(|delivery| DeliveredJob::of(delivery, &value.queue).copied())
+            .collect();
         let bytes = jobs.iter().map(|job| job.id.len() + job.body.len()).sum();
         DeliveredJobs { place, queue: value.number(), jobs, bytes }
     }

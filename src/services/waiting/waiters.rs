@@ -289,10 +289,10 @@ mod tests {
     use crate::queue::{Circumstances, Queue};
     use crate::services::keys::sums::QueueSums;
     use crate::services::keys::value::{QueueNumber, QueueValue};
-    use crate::services::waiting::wish::{Around, JobShape, Shape};
+    use crate::services::waiting::wish::Shape;
 
     const TERMS: Pop = Pop::ONE;
-    const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
+    const SHAPE: Shape = Shape { with_key: false, with_due: false };
 
     fn at(keys: &[&str]) -> Vec<KeyRef> {
         keys.iter().map(|key| (0, key.as_bytes().into())).collect()

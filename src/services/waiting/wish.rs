@@ -18,26 +18,13 @@ const REPLY_COST: usize = REPLY_BYTES_IN_A_TURN / 100;
 /// What a job or a lease in a reply counts for, beside its bytes.
 const PART_COST: usize = REPLY_COST / 100;
 
-/// How the reply looks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How the reply to a POP looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
-    pub around: Around,
-    pub job: JobShape,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Around {
-    /// The jobs.
-    Jobs,
-    /// The key and the jobs.
-    KeyAndJobs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobShape {
-    Plain,
-    /// With the due time as the last field.
-    WithDue,
+    /// The key comes before the jobs.
+    pub with_key: bool,
+    /// Each job has its due time as the last field.
+    pub with_due: bool,
 }
 
 /// What a client waits for.

@@ -20,7 +20,7 @@ use crate::services::change::frame::{Frame, Source};
 use crate::services::change::log::LogForm;
 use crate::services::host::Host;
 use crate::services::place::KeyRef;
-use crate::services::waiting::wish::{Around, JobShape, Shape, Wish};
+use crate::services::waiting::wish::{Shape, Wish};
 
 use super::edges::NewEdges;
 use super::key::{Context, Key};
@@ -98,7 +98,7 @@ fn add(node: &Node, name: &[u8]) {
     });
 }
 
-const SHAPE: Shape = Shape { around: Around::Jobs, job: JobShape::Plain };
+const SHAPE: Shape = Shape { with_key: false, with_due: false };
 
 /// A client begins to wait.
 fn join(node: &Node, client: ClientNumber, pop: Pop) {
