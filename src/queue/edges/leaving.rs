@@ -3,6 +3,7 @@
 use super::edge::{Dependent, DependentKey, Edge, EdgeKey};
 use super::lists::Origin;
 use super::table::Edges;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
@@ -65,7 +66,8 @@ impl Edges {
         }
         self.count_behind_dead(self.is_behind_dead(key), false);
         self.unlink_all(key);
-        let Some(job) = self.lists.dependents.get_mut(key) else {
+        let job = self.lists.dependents.get_mut(key).or_impossible("a dependent is there");
+        let Some(job) = job else {
             return;
         };
         (job.open, job.marked, job.is_on_hold, job.is_held) = (0, 0, false, false);

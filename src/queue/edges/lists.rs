@@ -2,6 +2,7 @@
 //! *bundle*. So a job that ends settles thousands of edges at once, whoever carries that out later,
 //! and an edge is taken out of its list without a search.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::sync::Arc;
 
 use super::edge::{BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, Ending, OnDead};
@@ -144,7 +145,8 @@ impl Lists {
             Some(link) => link.before,
             None => self.bundles.get(bundle).map_or(EdgeKey::NONE, |bundle| bundle.last),
         };
-        let Some(job) = self.dependents.get_mut(dependent) else {
+        let job = self.dependents.get_mut(dependent).or_impossible("a dependent is there");
+        let Some(job) = job else {
             return false;
         };
         let edge = EdgeKey { dependent, index: job.edges.len() as u32 };
@@ -165,7 +167,7 @@ impl Lists {
         let link = *self.link(edge)?;
         self.connect(link.bundle, link.before, link.behind);
         self.connect_back(link.bundle, link.before, link.behind);
-        let bundle = self.bundles.get_mut(link.bundle)?;
+        let bundle = self.bundles.get_mut(link.bundle).or_impossible("an edge has a bundle")?;
         bundle.len -= 1;
         if link.is_marked {
             bundle.marked -= 1;

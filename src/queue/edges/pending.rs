@@ -3,6 +3,7 @@
 //! ended before. The line is worked off edge by edge, as many at once as there is time for. It is
 //! part of the queue: in files, in the digest, and the same on a replica.
 
+use crate::queue::memory::impossible::{impossible, OrImpossible};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -95,7 +96,8 @@ impl Edges {
 
     /// Returns whether it has edges.
     fn end_bundle(&mut self, key: BundleKey, ending: &Arc<Ending>) -> bool {
-        let Some(bundle) = self.lists.bundles.get_mut(key) else {
+        let bundle = self.lists.bundles.get_mut(key).or_impossible("a job has its bundles");
+        let Some(bundle) = bundle else {
             return false;
         };
         if bundle.len == 0 {
@@ -112,7 +114,8 @@ impl Edges {
         let Some(key) = self.predecessors.get(&from).and_then(|job| job.hold) else {
             return;
         };
-        let Some(bundle) = self.lists.bundles.get_mut(key) else {
+        let bundle = self.lists.bundles.get_mut(key).or_impossible("a job has its bundles");
+        let Some(bundle) = bundle else {
             return;
         };
         bundle.is_of_dead = is_dead;
@@ -178,7 +181,8 @@ impl Edges {
     fn settle(&mut self, edge: EdgeKey, ending: Arc<Ending>, at: Time) -> Step {
         let was_behind_dead = self.is_behind_dead(edge.dependent);
         let link = self.lists.unlink(edge);
-        let Some(job) = self.lists.dependents.get_mut(edge.dependent) else {
+        let job = self.lists.dependents.get_mut(edge.dependent);
+        let Some(job) = job.or_impossible("an open edge has a dependent") else {
             return Step::Edge;
         };
         job.open -= 1;
@@ -200,7 +204,7 @@ impl Edges {
     /// All its edges are settled.
     fn forget_ended(&mut self) {
         let Some(Pending::Ended(Ended { ending, hold, run, .. })) = self.pending.pop_front() else {
-            return;
+            return impossible("the first that is pending has ended");
         };
         for key in hold.into_iter().chain(run) {
             if let Some(bundle) = self.lists.bundles.get_mut(key) {
@@ -279,6 +283,7 @@ impl Edges {
 
     pub(super) fn pending_bundle_or_new(&mut self, place: usize, on_dead: OnDead) -> BundleKey {
         let Some(Pending::Ended(ended)) = self.pending.get_mut(place) else {
+            impossible("an ending that is pending is at its place");
             return Slot::MAX;
         };
         let ending = ended.ending.clone();

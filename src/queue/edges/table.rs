@@ -1,5 +1,6 @@
 //! All edges of a queue.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
@@ -178,7 +179,8 @@ impl Edges {
         let Some(key) = self.dependents.get(&dependent).copied() else {
             return false;
         };
-        let Some(on_dead) = self.lists.dependents.get(key).map(Dependent::on_dead) else {
+        let on_dead = self.lists.dependents.get(key).map(Dependent::on_dead);
+        let Some(on_dead) = on_dead.or_impossible("a dependent is there") else {
             return false;
         };
         self.add_edge_to(key, on_dead, edge);

@@ -1,6 +1,7 @@
 //! Groups without jobs. Such a group is kept while its rate or a pause still counts. Each operation
 //! looks at some of them, so that every server with the same log keeps the same ones.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::ops::Bound;
 
 use super::group::{GroupNumber, Groups};
@@ -80,7 +81,7 @@ impl Groups {
         for _ in 0..looks.min(before) {
             let behind = (Bound::Excluded((self.swept, GroupNumber::MAX)), Bound::Unbounded);
             let next = self.idle.range(behind).next().or(self.idle.first()).copied();
-            let Some((serial, number)) = next else {
+            let Some((serial, number)) = next.or_impossible("there is an idle group") else {
                 break;
             };
             self.swept = serial;
@@ -123,7 +124,8 @@ impl Groups {
     fn forget(&mut self, number: GroupNumber) {
         self.index.remove(number, &mut self.table.slab);
         self.take_idle(number);
-        let Some(group) = self.table.slab.remove(number) else {
+        let group = self.table.slab.remove(number).or_impossible("an idle group is there");
+        let Some(group) = group else {
             return;
         };
         let lines = group.dying.memory() + group.leases.memory() + group.expiring.memory();

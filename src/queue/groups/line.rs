@@ -9,6 +9,7 @@ use crate::queue::lines::entry::{Entry, EntryKind};
 use crate::queue::lines::window::Windows;
 use crate::queue::memory::defrag::defrag_each;
 use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::time::Time;
 
@@ -70,7 +71,7 @@ impl BucketListener for BucketsBySlot {
         if number >= self.pages.len() {
             self.pages.resize(number + 1, None);
         }
-        let Some(page) = self.pages.get_mut(number) else {
+        let Some(page) = self.pages.get_mut(number).or_impossible("a page was made") else {
             return;
         };
         self.taken += usize::from(page.is_none());

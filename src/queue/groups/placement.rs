@@ -1,5 +1,6 @@
 //! The places of jobs in their group, which they have besides those in the queue's lines.
 
+use crate::queue::memory::impossible::impossible;
 use std::cell::Cell;
 
 use super::group::{place_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
@@ -227,7 +228,9 @@ impl Groups {
         let member = self.members.get_mut(slot)?;
         let (priority, seat) = (member.priority, member.seat.take()?);
         let was_there = self.lane_mut(priority)?.seats.remove(slot, &seat);
-        debug_assert!(was_there, "a group is at its seat");
+        if !was_there {
+            impossible("a group is at its seat");
+        }
         Some(())
     }
 
@@ -276,7 +279,9 @@ impl Groups {
             (before, after) => {
                 if let Some(old) = before {
                     let was_there = seats.remove(slot, &old);
-                    debug_assert!(was_there, "a group is at its seat");
+                    if !was_there {
+                        impossible("a group is at its seat");
+                    }
                 }
                 if let Some(new) = after {
                     seats.insert(slot, new, nothing_ready);

@@ -3,6 +3,7 @@
 //! whole runs without one. Searches store what they find out in `Cell`s: that makes later searches
 //! faster and never changes what they find.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -349,7 +350,7 @@ impl Seats {
     pub fn change(&mut self, member: Slot, seat: &Seat, nothing_ready: NothingReady) {
         let key = (seat.opens, seat.number, member);
         let at = self.run_of(key);
-        let Some(run) = self.runs.get_mut(at) else {
+        let Some(run) = self.runs.get_mut(at).or_impossible("a group is at its seat") else {
             return;
         };
         if let Ok(place) = run.place_of(key) {

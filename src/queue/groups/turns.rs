@@ -4,6 +4,7 @@ use super::group::{GroupLane, GroupNumber, Groups};
 use super::seats::{Candidate, Interval, NothingReady};
 use crate::queue::lines::lanes::{LaneCursor, Lanes};
 use crate::queue::lines::window::Windows;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::rate::Tat;
 use crate::queue::value::settings::Settings;
@@ -116,7 +117,8 @@ impl Groups {
         now: Time,
         windows: &impl Windows,
     ) -> Result<(Time, Slot), NothingReady> {
-        let Some(member) = self.members.get(member) else {
+        let member = self.members.get(member).or_impossible("a line at a seat is there");
+        let Some(member) = member else {
             return Err(NothingReady::ALWAYS);
         };
         member.line.first_open(now, windows).ok_or_else(|| {

@@ -1,5 +1,6 @@
 //! What an operation hands out.
 
+use crate::queue::memory::impossible::impossible;
 use smallvec::SmallVec;
 
 use super::job::Job;
@@ -107,7 +108,7 @@ impl Delivery {
         match self.gone.as_ref().or_else(|| queue.store.get(self.slot)) {
             Some(job) => job.id_and_body(),
             None => {
-                debug_assert!(false, "a job that was delivered is there, or on its way");
+                impossible("a job that was delivered is there, or on its way");
                 (Id::NONE, &[])
             }
         }

@@ -5,6 +5,7 @@ use crate::queue::groups::group::{GroupNumber, Groups};
 use crate::queue::groups::turns::NextJob;
 use crate::queue::lines::lanes::LaneCursor;
 use crate::queue::lines::placement::Placement;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::settings::Settings;
@@ -119,10 +120,10 @@ impl Queue {
     ) {
         let now = self.ledger.clock();
         let Some(groups) = &mut self.groups else {
-            return self.ledger.bug("a job's group was not found");
+            return impossible("a job's group was not found");
         };
         if groups.place(number, slot, placement, now).is_none() {
-            return self.ledger.bug("a job could not be put into its group");
+            return impossible("a job could not be put into its group");
         }
         if let Some(opens) = groups.reindex(number, self.limits.settings()) {
             self.wake_for_group(opens);

@@ -4,6 +4,7 @@
 use super::log_state::{Circumstances, Defaults, LogState};
 use super::totals::{count, Totals};
 use crate::queue::lines::counts::Passed;
+use crate::queue::memory::impossible::take_impossible;
 use crate::queue::value::ids::{Lease, LEASES_PER_MILLISECOND_BITS};
 use crate::queue::value::serial::Serial;
 use crate::queue::value::time::Time;
@@ -37,7 +38,7 @@ pub struct Events {
     /// A job became ready, or died: by a command, or as time passed.
     pub is_any_ready: bool,
     pub is_any_dead: bool,
-    /// An impossible branch that was taken.
+    /// A branch that can't be reached and was: by this queue or another, since the last call.
     pub bug: Option<&'static str>,
 }
 
@@ -168,15 +169,8 @@ impl Ledger {
         self.events.was_resumed |= !was_paused;
     }
 
-    /// Reports an impossible branch: debug builds panic, release builds report it as an event.
-    #[cold]
-    pub fn bug(&mut self, what: &'static str) {
-        self.events.bug = Some(what);
-        debug_assert!(false, "{what}");
-    }
-
     pub fn take_events(&mut self) -> Events {
-        std::mem::take(&mut self.events)
+        Events { bug: take_impossible(), ..std::mem::take(&mut self.events) }
     }
 
     #[inline]

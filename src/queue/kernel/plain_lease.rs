@@ -8,6 +8,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::MainLine;
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::time::{Millis, Time};
@@ -29,7 +30,7 @@ impl Queue {
         let window = Window { opens: end, closes: Time::MAX };
         let new_entry = NewEntry { time: end, slot, kind: EntryKind::Leased, window };
         if !self.lanes.move_in_lane(priority, bucket, &new_entry, &mut self.store) {
-            self.ledger.bug("a job to lease was not in its lane");
+            impossible("a job to lease was not in its lane");
         }
         let placement = &Placement {
             main_line: MainLine::Lane(priority),

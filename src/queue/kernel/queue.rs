@@ -8,6 +8,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::{Lanes, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
@@ -122,7 +123,7 @@ impl Queue {
         }
         let Some(slot) = self.insert(job, found) else {
             if found.slot.is_some() {
-                self.ledger.bug("there is no slot for a job that replaces another");
+                impossible("there is no slot for a job that replaces another");
             }
             return None;
         };
@@ -214,7 +215,7 @@ impl Queue {
         extras: Option<Box<RareDetails>>,
     ) {
         let Some((placement, group)) = self.store.attach(slot, time, progress, extras) else {
-            return self.ledger.bug("a job to put into its lines was not found");
+            return impossible("a job to put into its lines was not found");
         };
         self.enter_lines(slot, &placement);
         if let Some(group) = group {
@@ -264,7 +265,7 @@ impl Queue {
             self.record_death_by(self.ledger.clock(), slot);
         }
         let Some(places) = self.store.line_locations(slot) else {
-            return self.ledger.bug("a job to take out of its lines was not found");
+            return impossible("a job to take out of its lines was not found");
         };
         let mut was_there =
             self.lanes.remove(places.former.main_line, slot, places.bucket, &mut self.store);
@@ -281,7 +282,7 @@ impl Queue {
             was_there &= groups.unplace(group, slot, &places.former);
         }
         if !was_there {
-            self.ledger.bug("a job was not in the lines that its details name");
+            impossible("a job was not in the lines that its details name");
         }
     }
 

@@ -4,6 +4,7 @@
 use super::change::Cause;
 use super::details::{Details, RareDetails};
 use super::queue::Queue;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::policy::Policy;
 use crate::queue::value::state::Progress;
@@ -84,7 +85,7 @@ impl Queue {
                 ..policy
             };
             if self.store.change_policy(slot, changed).is_none() {
-                self.ledger.bug("a job's policy could not be changed");
+                impossible("a job's policy could not be changed");
             }
         }
         self.place(slot, (cause, before), time, &progress, extras);

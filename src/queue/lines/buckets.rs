@@ -12,6 +12,7 @@ mod balance;
 pub mod steps;
 pub mod walk;
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
@@ -138,7 +139,8 @@ impl Buckets {
         let mut end = start;
         let mut found = None;
         for row in self.directory.range(start..).take_while(|row| row.first <= now) {
-            let Some(bucket) = self.buckets.get(row.bucket) else {
+            let Some(bucket) = self.buckets.get(row.bucket).or_impossible("a row has a bucket")
+            else {
                 break;
             };
             if !bucket.is_closed(now) {
@@ -254,7 +256,8 @@ impl Buckets {
             if row.first > to {
                 break;
             }
-            let Some(bucket) = self.buckets.get(row.bucket) else {
+            let Some(bucket) = self.buckets.get(row.bucket).or_impossible("a row has a bucket")
+            else {
                 break;
             };
             let whole = row.first > from && rows.peek().is_some_and(|next| next.first <= to);

@@ -7,6 +7,7 @@
 //! server for half a second when it doubles. The chains run through the indexed values themselves
 //! ([`Link`]): the index owns only their heads, four bytes a value.
 
+use crate::queue::memory::impossible::OrImpossible;
 use ahash::RandomState;
 
 use super::defrag::Defragmenter;
@@ -87,9 +88,10 @@ impl Index {
         self.len += 1;
     }
 
-    /// Removes a value. Does nothing if it isn't there.
+    /// Removes a value that is in the index.
     pub fn remove<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) {
-        let Some(Link { hash, next }) = values.get(slot).map(|value| *value.link()) else {
+        let link = values.get(slot).map(|value| *value.link());
+        let Some(Link { hash, next }) = link.or_impossible("a value to remove is there") else {
             return;
         };
         let chain = self.chain_of(hash);
@@ -98,7 +100,8 @@ impl Index {
             self.set_head(chain, next);
         } else {
             loop {
-                let Some(link) = values.get_mut(before).map(T::link_mut) else {
+                let link = values.get_mut(before).map(T::link_mut);
+                let Some(link) = link.or_impossible("a value is in its chain") else {
                     return;
                 };
                 if link.next == slot {

@@ -1,5 +1,6 @@
 //! Values that many jobs share, each stored once and named by a number.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::hash::Hash;
 
 use ahash::RandomState;
@@ -70,7 +71,8 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
 
     /// One job fewer has the value. The last one removes it.
     pub fn drop_reference(&mut self, number: Slot) {
-        let Some(shared) = self.shared.get_mut(number) else {
+        let shared = self.shared.get_mut(number).or_impossible("a value that is used is there");
+        let Some(shared) = shared else {
             return;
         };
         shared.users -= 1;

@@ -9,6 +9,7 @@ use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Affected, CarriesOut, Operation};
 use crate::queue::kernel::pool::Lookup;
 use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Ids};
 use crate::queue::value::recurrence::Calendar;
@@ -172,7 +173,7 @@ impl Queue {
         let is_new = |dependent: &&Slot| !known.contains(dependent);
         let new: Vec<Slot> = dependents.iter().filter(is_new).copied().collect();
         if !edges.add_edges_from(from, &new) {
-            self.ledger.bug("a held job has no edges");
+            impossible("a held job has no edges");
         }
         self.ledger.checksum_mut().edges(dependents.len(), 3);
         self.record_lives(now, &[from]);

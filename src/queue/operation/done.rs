@@ -1,5 +1,6 @@
 //! Finishing a job with a result, and going on with others, in one step.
 
+use crate::queue::memory::impossible::impossible;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::new_edges::{Other, OtherKind};
@@ -264,7 +265,7 @@ impl Queue {
             }
             Added::Left | Added::Over { .. } => None,
             Added::Taken | Added::Full | Added::Never | Added::Unconnected(_) => {
-                self.ledger.bug("an ADD was refused after it had been checked");
+                impossible("an ADD was refused after it had been checked");
                 None
             }
         }

@@ -5,6 +5,7 @@ use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
@@ -184,7 +185,7 @@ impl Add<'_> {
             None => {
                 made = queue.next_id_but(now, is_given);
                 let Some(id) = Id::new(made.as_bytes()) else {
-                    queue.ledger.bug("an id that is made is a possible one");
+                    impossible("an id that is made is a possible one");
                     return Added::Taken;
                 };
                 (id, Naming::ByQueue)

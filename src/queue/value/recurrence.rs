@@ -6,6 +6,7 @@
 //! a lease means follows from stored times. EVERY is arithmetic. CRON needs a [`Calendar`], whose
 //! answers are part of the log.
 
+use crate::queue::memory::impossible::impossible;
 use serde::{Deserialize, Serialize};
 
 use super::cron_words::is_same_expression;
@@ -387,7 +388,7 @@ fn one() -> Millis {
 /// to it.
 fn every(anchor: Time, period: Millis, from: Time, after: Time) -> Following {
     let Some(periods) = after.since(anchor).as_u64().checked_div(period.as_u64()) else {
-        debug_assert!(false, "a period is at least a millisecond");
+        impossible("a period is at least a millisecond");
         return Following::default();
     };
     let up_to = |time: Time| {

@@ -4,6 +4,7 @@ use super::{
     Bucket, BucketListener, BucketNumber, Buckets, DirectoryEntry, Entry, NewEntry, Slot, Time,
     BUCKET_ENTRIES, GROWTH, MERGED_AT_MOST,
 };
+use crate::queue::memory::impossible::OrImpossible;
 
 impl Buckets {
     #[cold]
@@ -32,7 +33,8 @@ impl Buckets {
         let Some((at, number)) = full else {
             return (0, self.bucket_before_all(time));
         };
-        let Some(bucket) = self.buckets.get_mut(number) else {
+        let bucket = self.buckets.get_mut(number).or_impossible("a row has a bucket");
+        let Some(bucket) = bucket else {
             return (at, self.new_bucket(at, time, Bucket::default()));
         };
         let middle = BUCKET_ENTRIES / 2;
@@ -159,7 +161,7 @@ impl Buckets {
         time: Time,
         residents: &mut impl BucketListener,
     ) {
-        let Some(at) = self.row_of(number, time) else {
+        let Some(at) = self.row_of(number, time).or_impossible("a bucket has a row") else {
             return;
         };
         let rows = self.directory.len();
@@ -179,7 +181,7 @@ impl Buckets {
         if len(number) + len(next) > MERGED_AT_MOST {
             return;
         }
-        let Some(taken) = self.buckets.remove(next) else {
+        let Some(taken) = self.buckets.remove(next).or_impossible("a row has a bucket") else {
             return;
         };
         self.remove_row(at + 1);

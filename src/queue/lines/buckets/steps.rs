@@ -1,5 +1,6 @@
 //! Counts the jobs of a line for each of several equal spans of time.
 
+use crate::queue::memory::impossible::OrImpossible;
 use std::ops::Range;
 
 use super::{Bucket, Buckets, JobCounts};
@@ -51,7 +52,8 @@ impl Buckets {
         let mut at = 0;
         let mut rows = self.rows_from(before).peekable();
         while let Some(row) = rows.next() {
-            let Some(bucket) = self.buckets.get(row.bucket) else {
+            let Some(bucket) = self.buckets.get(row.bucket).or_impossible("a row has a bucket")
+            else {
                 break;
             };
             let first = row.first.unix_ms().max(begin);

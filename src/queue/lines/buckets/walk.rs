@@ -1,6 +1,7 @@
 //! Iterates over a line in its order, from a given place on.
 
 use super::{Bucket, BucketNumber, Buckets, Entry, EntryKind, JobCounts, Slot, Time, Windows};
+use crate::queue::memory::impossible::OrImpossible;
 
 /// Where to begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl Buckets {
             Start::Behind(slot, number) => {
                 let time = self.time_of(slot, number);
                 let row = time.and_then(|time| self.row_of(number, time));
-                debug_assert!(row.is_some(), "a job to start after is in its bucket");
+                let row = row.or_impossible("a job to start after is in its bucket");
                 row.map_or(0, |row| row + 1)
             }
         };

@@ -66,7 +66,6 @@ fn values_that_share_a_hash_share_a_chain() {
     }
     index.remove(4, &mut values);
     index.remove(9, &mut values);
-    index.remove(4, &mut values);
     let mut seen = Vec::new();
     index.find(7, &values, |value| {
         seen.push(value.number);
