@@ -12,7 +12,6 @@ use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
-use crate::queue::value::serial::{Naming, Serial};
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
 
@@ -107,7 +106,6 @@ impl Queue {
     pub(in crate::queue) fn put_job(
         &mut self,
         job: &JobView,
-        naming: Naming,
         found: Lookup,
         mut cause: Cause,
     ) -> Option<Slot> {
@@ -128,9 +126,6 @@ impl Queue {
             return None;
         };
         let extras = self.store.extras_of(job);
-        if naming == Naming::ByQueue {
-            self.ledger.raise_serial(Serial::of(job.id).unwrap_or_default());
-        }
         if let (Some(former), Some(edges)) = (found.slot, &mut self.edges) {
             edges.move_predecessor(former, slot);
         }

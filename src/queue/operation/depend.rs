@@ -13,7 +13,6 @@ use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Ids};
 use crate::queue::value::recurrence::Calendar;
-use crate::queue::value::serial::Naming;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
 
@@ -59,7 +58,7 @@ impl Add<'_> {
         &self,
         queue: &mut Queue,
         now: Time,
-        (id, naming, found): (Id, Naming, Lookup),
+        (id, found): (Id, Lookup),
         new: &NewEdges,
     ) -> Added {
         let is_there = found.slot.filter(|slot| !queue.store.was_kept_until(*slot, now));
@@ -89,7 +88,7 @@ impl Add<'_> {
             group: self.group,
             ..JobView::plain(id, self.body, due, now, policy)
         };
-        let Some(slot) = queue.put_job(&job, naming, found, Cause::Added) else {
+        let Some(slot) = queue.put_job(&job, found, Cause::Added) else {
             return Added::Full;
         };
         if !new.after.is_empty() || new.is_on_hold {

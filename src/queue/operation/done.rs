@@ -259,7 +259,11 @@ impl Queue {
         calendar: &mut dyn Calendar,
         is_given: &dyn Fn(Id) -> bool,
     ) -> Option<Box<[u8]>> {
-        match add.run_beside(self, now, calendar, is_given) {
+        let added = match add.id {
+            Some(id) => add.run_under(self, now, id, calendar),
+            None => add.run_under_made_id(self, now, calendar, is_given),
+        };
+        match added {
             Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
                 self.id_and_body(slot).map(|(id, _)| id.bytes().into())
             }

@@ -11,7 +11,6 @@ use crate::queue::value::due::Due;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Attempts, Backoff, Policy};
 use crate::queue::value::recurrence::{Calendar, NewSchedule};
-use crate::queue::value::serial::Naming;
 use crate::queue::value::serial::Serial;
 use crate::queue::value::settings::Settings;
 use crate::queue::value::state::Progress;
@@ -166,31 +165,43 @@ impl Operation for Add<'_> {
 
     /// A finished job that has been kept long enough holds its id no longer. O(log n).
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Added {
-        self.run_beside(queue, now, calendar, &|_| false)
+        match self.id {
+            Some(id) => self.run_under(queue, now, id, calendar),
+            None => self.run_under_made_id(queue, now, calendar, &|_| false),
+        }
     }
 }
 
 impl Add<'_> {
-    /// If it is one of several: an id that is made is none for which `is_given`.
-    pub(super) fn run_beside(
+    /// Under an id that is free, and none for which `is_given`.
+    pub(super) fn run_under_made_id(
         &self,
         queue: &mut Queue,
         now: Time,
         calendar: &mut dyn Calendar,
         is_given: &dyn Fn(Id) -> bool,
     ) -> Added {
-        let made;
-        let (id, naming) = match self.id {
-            Some(id) => (id, Naming::Given),
-            None => {
-                made = queue.next_id_but(now, is_given);
-                let Some(id) = Id::new(made.as_bytes()) else {
-                    impossible("an id that is made is a possible one");
-                    return Added::Taken;
-                };
-                (id, Naming::ByQueue)
-            }
+        let made = queue.next_id_but(now, is_given);
+        let Some(id) = Id::new(made.as_bytes()) else {
+            impossible("an id that is made is a possible one");
+            return Added::Taken;
         };
+        let added = self.run_under(queue, now, id, calendar);
+        if added.has_changed() {
+            queue.ledger.raise_serial(Serial::of(id).unwrap_or_default());
+        }
+        added
+    }
+
+    /// Under this id.
+    #[inline]
+    pub(super) fn run_under(
+        &self,
+        queue: &mut Queue,
+        now: Time,
+        id: Id,
+        calendar: &mut dyn Calendar,
+    ) -> Added {
         let found = queue.store.pool().look_up(id);
         if let Some(new) = &self.schedule {
             return self.schedule(queue, now, (id, found), new, calendar);
@@ -207,13 +218,13 @@ impl Add<'_> {
             return Added::Full;
         }
         if let Some(edges) = &self.edges {
-            return self.add_with_edges(queue, now, (id, naming, found), edges);
+            return self.add_with_edges(queue, now, (id, found), edges);
         }
         let due = self.due.counted_from(now);
         let policy = self.policy(queue);
         // Most jobs have nothing but a time: no details, no group, one line.
         let is_simple = policy.ttl.is_zero() && policy.late.is_zero() && self.group.is_none();
-        if is_simple && naming == Naming::Given && found.slot.is_none() {
+        if is_simple && found.slot.is_none() {
             let slot = queue.put_plain(id, self.body, due, policy, found);
             return slot.map_or(Added::Full, |slot| Added::New { slot, due });
         }
@@ -223,7 +234,7 @@ impl Add<'_> {
             group: self.group,
             ..JobView::plain(id, self.body, due, now, policy)
         };
-        match queue.put_job(&job, naming, found, Cause::Added) {
+        match queue.put_job(&job, found, Cause::Added) {
             None => Added::Full,
             Some(slot) if is_taken => Added::Replaced { slot, due },
             Some(slot) => Added::New { slot, due },

@@ -14,7 +14,6 @@ use crate::queue::value::policy::Policy;
 use crate::queue::value::recurrence::{
     Calendar, Misfire, NewSchedule, Recurrence, RunState, ScheduleView, Starts,
 };
-use crate::queue::value::serial::Naming;
 use crate::queue::value::state::{Progress, Stage};
 use crate::queue::value::time::{Millis, Time};
 
@@ -53,7 +52,7 @@ impl Add<'_> {
             };
         };
         let job = self.scheduled_job(queue, id, now, rule, run_state);
-        match queue.put_job(&job, Naming::Given, found, Cause::Added) {
+        match queue.put_job(&job, found, Cause::Added) {
             None => Added::Full,
             Some(slot) if is_there.is_some() => Added::Replaced { slot, due: job.time },
             Some(slot) => Added::New { slot, due: job.time },
@@ -140,7 +139,7 @@ impl Add<'_> {
             return Some(Added::Unchanged { slot });
         }
         let due = job.time;
-        Some(match queue.put_job(&job, Naming::Given, found, Cause::Added) {
+        Some(match queue.put_job(&job, found, Cause::Added) {
             None => Added::Full,
             Some(slot) => Added::Replaced { slot, due },
         })

@@ -13,7 +13,6 @@ use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::record::RecordError;
 use crate::queue::value::recurrence::Calendar;
-use crate::queue::value::serial::Naming;
 use crate::queue::value::state::Stage;
 use crate::queue::value::time::Time;
 
@@ -108,8 +107,7 @@ impl Queue {
     }
 
     fn put_loaded(&mut self, job: &JobView, found: Lookup) -> Result<(), RecordError> {
-        let slot =
-            self.put_job(job, Naming::Given, found, Cause::Loaded).ok_or(RecordError::TooMany)?;
+        let slot = self.put_job(job, found, Cause::Loaded).ok_or(RecordError::TooMany)?;
         if job.progress.stage == Stage::Held {
             self.hold_until_edges(slot);
         }

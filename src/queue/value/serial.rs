@@ -19,10 +19,3 @@ impl Serial {
         Some(Serial { time: Time::new(time.parse().ok()?)?, number: number.parse().ok()? })
     }
 }
-
-/// Whether the client or the queue chose the id.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Naming {
-    Given,
-    ByQueue,
-}
