@@ -25,6 +25,7 @@
 //! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
 //! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
 
+pub mod admission;
 pub mod consume;
 pub mod depend;
 pub mod done;
