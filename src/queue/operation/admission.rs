@@ -7,6 +7,7 @@ use super::new_edges::{Other, OtherKind};
 use super::produce::{Add, Added, IfTaken};
 use crate::queue::edges::table::EdgeSight;
 use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::recurrence::Calendar;
@@ -27,7 +28,8 @@ pub(super) struct Admission<'a> {
     edges: BTreeMap<&'a [u8], (isize, usize)>,
     /// From which jobs the new ones make open edges to a job.
     incoming: BTreeMap<&'a [u8], Vec<&'a [u8]>>,
-    jobs: u64,
+    /// How many more jobs the queue may hold.
+    room: u64,
 }
 
 impl<'a> Admission<'a> {
@@ -40,7 +42,7 @@ impl<'a> Admission<'a> {
             added: BTreeMap::new(),
             edges: BTreeMap::new(),
             incoming: BTreeMap::new(),
-            jobs: queue.len() as u64,
+            room: queue.room_beside(0),
         }
     }
 
@@ -58,7 +60,8 @@ impl<'a> Admission<'a> {
         let is_freed = kept_for.is_some_and(|keep| now.saturating_add(keep) <= now);
         admission.freed = is_freed.then_some(id);
         admission.kept = (!is_freed).then_some(id);
-        admission.jobs -= u64::from(is_removed);
+        // More than MAXJOBS, set lower since, still have no room.
+        admission.room = queue.room_beside(usize::from(is_removed));
         // A held job that is finished waits for nothing any more.
         for from in queue.open_edges_to(id) {
             admission.edges.entry(from.bytes()).or_default().0 -= 1;
@@ -85,11 +88,7 @@ impl<'a> Admission<'a> {
             IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
         }
         if slot.is_none() && !is_added {
-            let max = queue.limits.settings().max_jobs;
-            if max.is_some_and(|max| self.jobs >= max.get()) {
-                return Err(Added::Full);
-            }
-            self.jobs += 1;
+            self.room = self.room.checked_sub(1).ok_or(Added::Full)?;
         }
         let is_held = self.check_edges(id, add)?;
         let is_any_time = add.schedule.as_ref().is_none_or(|new| {
@@ -196,6 +195,31 @@ impl<'a> Admission<'a> {
 }
 
 impl Queue {
+    /// Adds a job that was admitted. An id that is made is none for which `is_given`. `None`: it
+    /// leaves things as they were.
+    pub(super) fn add_admitted(
+        &mut self,
+        add: &Add,
+        now: Time,
+        calendar: &mut dyn Calendar,
+        is_given: &dyn Fn(Id) -> bool,
+    ) -> Option<Slot> {
+        let added = match add.id {
+            Some(id) => add.run_under(self, now, id, calendar),
+            None => add.run_under_made_id(self, now, calendar, is_given),
+        };
+        match added {
+            Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
+                Some(slot)
+            }
+            Added::Left | Added::Over { .. } => None,
+            Added::Taken | Added::Full | Added::Never | Added::Unconnected(_) => {
+                impossible("a job was refused after it had been admitted");
+                None
+            }
+        }
+    }
+
     /// Those that this job waits for.
     fn open_edges_to<'q>(&'q self, id: Id) -> impl Iterator<Item = Id<'q>> {
         let edges = self.edges.as_ref().zip(self.store.find(id));

@@ -1,6 +1,5 @@
 //! Finishing a job with a result, and going on with others, in one step.
 
-use crate::queue::memory::impossible::impossible;
 use std::collections::BTreeSet;
 
 use super::admission::Admission;
@@ -67,32 +66,10 @@ impl Operation for Done<'_> {
         let given: BTreeSet<&[u8]> =
             self.adds.iter().filter_map(|add| add.id).map(|id| id.bytes()).collect();
         let is_given = |id: Id| given.contains(id.bytes());
-        let add = |add| queue.add_checked(add, now, calendar, &is_given);
-        DoneOutcome::Yes { ids: self.adds.iter().map(add).collect() }
-    }
-}
-
-impl Queue {
-    fn add_checked(
-        &mut self,
-        add: &Add,
-        now: Time,
-        calendar: &mut dyn Calendar,
-        is_given: &dyn Fn(Id) -> bool,
-    ) -> Option<Box<[u8]>> {
-        let added = match add.id {
-            Some(id) => add.run_under(self, now, id, calendar),
-            None => add.run_under_made_id(self, now, calendar, is_given),
+        let add = |add| {
+            let slot = queue.add_admitted(add, now, calendar, &is_given)?;
+            queue.id_and_body(slot).map(|(id, _)| id.bytes().into())
         };
-        match added {
-            Added::New { slot, .. } | Added::Replaced { slot, .. } | Added::Unchanged { slot } => {
-                self.id_and_body(slot).map(|(id, _)| id.bytes().into())
-            }
-            Added::Left | Added::Over { .. } => None,
-            Added::Taken | Added::Full | Added::Never | Added::Unconnected(_) => {
-                impossible("an ADD was refused after it had been checked");
-                None
-            }
-        }
+        DoneOutcome::Yes { ids: self.adds.iter().map(add).collect() }
     }
 }

@@ -9,6 +9,7 @@
 //! | operation | from | verbs | what else it may change |
 //! | --- | --- | --- | --- |
 //! | [`Add`](produce::Add) | DQ.ADD | put; remove, of the job that it replaces; transition, by ENSURE | edges, from it and to it |
+//! | [`AddMany`](add_many::AddMany) | DQ.MADD | as Add, of each job | likewise |
 //! | [`Pop`](consume::Pop) | DQ.POP, DQ.MPOP, the timer for clients that wait | lease; remove, by NOACK; transition, of late runs | the lease counter, RATE, turns of groups |
 //! | [`PopById`](consume::PopById) | DQ.POP ID | as Pop, and a delayed or dead job is kicked first | likewise |
 //! | [`PassOver`](passed_over::PassOver) | the timer, before a sink | transition, of late runs | |
@@ -25,6 +26,7 @@
 //! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
 //! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
 
+pub mod add_many;
 pub mod admission;
 pub mod consume;
 pub mod depend;
