@@ -53,8 +53,8 @@ pub enum AddedMany {
 /// Why one of the jobs can't be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// One before it has its id.
-    Twice,
+    /// One before it has this id, too.
+    Twice(Box<[u8]>),
     /// An [`Add`] of it would come to this.
     As(Added),
 }
@@ -122,7 +122,8 @@ impl<'a> AddMany<'a> {
             let checked = before.map(|id| self.check_plain(queue, now, id, &mut room));
             checked.enumerate().find_map(refused)
         };
-        match found.or(twice.map(|place| (place, Refusal::Twice))) {
+        let twice = twice.and_then(|place| Some((place, self.jobs.get(place)?.id?)));
+        match found.or(twice.map(|(place, id)| (place, Refusal::Twice(id.bytes().into())))) {
             Some(refused) => Err(refused),
             None => Ok(()),
         }

@@ -92,7 +92,11 @@ fn refused(added: &Added) -> String {
         Added::Full => "full".into(),
         Added::Never => "never".into(),
         Added::Unconnected(fault) => unconnected(fault),
-        no_error => panic!("{no_error:?} is no error"),
+        Added::New { .. }
+        | Added::Replaced { .. }
+        | Added::Left
+        | Added::Unchanged { .. }
+        | Added::Over { .. } => panic!("{added:?} is no error"),
     }
 }
 
@@ -121,7 +125,7 @@ pub fn added_many(queue: &Queue, added: &AddedMany) -> String {
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        AddedMany::Refused { place, why: Refusal::Twice } => format!("twice at {place}"),
+        AddedMany::Refused { place, why: Refusal::Twice(_) } => format!("twice at {place}"),
         AddedMany::Refused { place, why: Refusal::As(added) } => {
             format!("{} at {place}", refused(added))
         }
