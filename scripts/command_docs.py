@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Which commands there are, in the order and under the titles of the tables.
 GROUPS = {
-    "Produce": ["add"],
+    "Produce": ["add", "madd"],
     "Consume": ["pop", "mpop", "finish", "done", "release", "touch", "renew", "bury"],
     "Manage": ["del", "kick", "kickjob", "pause", "resume", "purge", "alter"],
     "Look": ["get", "result", "deps", "peek", "scan", "groups", "len", "forecast", "info", "next"],
