@@ -107,6 +107,7 @@ impl Reference {
         self.last_lease = last_lease.max(lease_floor);
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
+            Command::Alike { adds, .. } => self.add_alike(now, defaults, adds, seen),
             Command::Pop { count, ttr, no_ack } => {
                 let mut passed_over = 0;
                 let pops = (0..*count)
