@@ -38,6 +38,16 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
         "NX": FLAG,
         "REPLACE": FLAG,
     },
+    "DQ.MADD {} 2 m1 x m2 x": {
+        "DELAY": MILLIS,
+        "SPREAD": MILLIS,
+        "TTR": SPAN,
+        "PRIORITY": (0, 255),
+        "GROUP": JOB,
+        "HOLD": FLAG,
+        "NX": FLAG,
+        "REPLACE": FLAG,
+    },
     "DQ.POP {}": CONSUMER,
     "DQ.MPOP 1 {}": CONSUMER,
     "DQ.RELEASE {} reserved <lease>": {
