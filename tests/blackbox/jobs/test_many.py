@@ -1,12 +1,14 @@
 """DQ.MADD: many jobs in one step, all of them or none."""
 
 import time
+from collections.abc import Callable
 
 import pytest
 import redis
 
+from harness.consumers import Consumer
 from harness.queues import digests
-from harness.server import Kind, Server, eventually
+from harness.server import Server, eventually
 
 
 def many(count: int, first: str = "job") -> list[str]:
@@ -24,14 +26,15 @@ def test_they_are_one_entry_of_the_log(r: redis.Redis) -> None:
 
 @pytest.mark.parametrize("options", [[], ["SPREAD", 60_000], ["DELAYS", 5, 60_000, 0], ["HOLD"]])
 def test_a_replica_holds_the_same(
-    kind: Kind, primary_and_replica: tuple[Server, Server], options: list[str | int]
+    fresh_server: Callable[..., Server], options: list[str | int]
 ) -> None:
-    primary, replica = primary_and_replica
+    primary, replica = fresh_server(), fresh_server()
+    replica.replicate(primary)
     with primary.client() as r, replica.client() as there:
         r.execute_command("DQ.MADD", "q", 3, "a", "x", "*", "y", "b", "z", *options)
         replica.catch_up(primary)
         assert digests(r, "q") == digests(there, "q")
-        assert there.execute_command("INFO", "dq")["dq_diverged"] == 0
+        assert there.info("dq")["dq_diverged"] == 0
 
 
 def test_an_error_of_one_adds_none(r: redis.Redis) -> None:
@@ -82,12 +85,12 @@ def test_jobs_that_are_spread_come_evenly_and_never_early(r: redis.Redis) -> Non
 
 
 def test_consumers_that_wait_are_served_in_their_order(server: Server, r: redis.Redis) -> None:
-    consumers = [server.session() for _ in range(5)]
+    consumers = [Consumer(server.port) for _ in range(5)]
     for n, consumer in enumerate(consumers):
         consumer.send("DQ.POP", "q", "BLOCK", 0)
         eventually(lambda n=n: r.info("dq")["dq_waiting_consumers"] == n + 1)
     r.execute_command("DQ.MADD", "q", 7, *many(7))
-    got = [consumer.read()[0][0] for consumer in consumers]
+    got = [consumer.hears()[0][0] for consumer in consumers]
     assert got == [f"job-{n}".encode() for n in range(5)]
     assert r.execute_command("DQ.LEN", "q", "STATE", "ready") == 2
     for consumer in consumers:
