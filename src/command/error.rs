@@ -59,9 +59,9 @@ pub enum Error {
     NoteLength,
     #[error("ERR DQ.DONE takes at most {} ADDs", DONE_ADDS_MAX)]
     TooManyAdds,
-    #[error("ERR DQ.MADD takes bodies of at most {ADD_MANY_BYTES_MAX} bytes together")]
+    #[error("ERR DQ.MADD takes bodies of at most {} bytes together", ADD_MANY_BYTES_MAX)]
     TooManyBytes,
-    #[error("ERR DQ.MADD makes at most {EDGES_MAX} edges: as many jobs as it adds times the ids of AFTER or BEFORE")]
+    #[error("ERR DQ.MADD makes at most {} edges, which is n times the ids of AFTER or BEFORE", EDGES_MAX)]
     TooManyEdges,
     /// An id that a command gives to two jobs.
     #[error("ERR the id {} is given twice", Quoted(.0))]

@@ -1,8 +1,7 @@
-//! `DQ.MADD key n id|* body [id|* body ...]
-//! [DELAYS ms [DELAYS ms ...] | ATS unix-ms [ATS unix-ms ...]] [SPREAD ms] [DELAY ms | AT unix-ms]
-//! [TTR ms] [PRIORITY 0..255] [ATTEMPTS n] [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms]
-//! [GROUP name] [AFTER n id [id ...] | BEFORE n id [id ...]] [ONDEAD HOLD|RUN] [HOLD]
-//! [NX | REPLACE]`
+//! `DQ.MADD key n id|* body [id|* body ...] [DELAYS ms [ms ...] | ATS unix-ms [unix-ms ...]]
+//! [SPREAD ms] [DELAY ms | AT unix-ms] [TTR ms] [PRIORITY 0..255] [ATTEMPTS n]
+//! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name]
+//! [AFTER n id [id ...] | BEFORE n id [id ...]] [ONDEAD HOLD|RUN] [HOLD] [NX | REPLACE]`
 //!
 //! Adds n jobs in one step, in the order of the words: all of them, or none. The options are those of
 //! DQ.ADD, and said of all. DELAYS and ATS give each job its time, n of them. With SPREAD the jobs are
