@@ -61,7 +61,10 @@ pub enum Error {
     TooManyAdds,
     #[error("ERR DQ.MADD takes bodies of at most {} bytes together", ADD_MANY_BYTES_MAX)]
     TooManyBytes,
-    #[error("ERR DQ.MADD makes at most {} edges, which is n times the ids of AFTER or BEFORE", EDGES_MAX)]
+    #[error(
+        "ERR DQ.MADD makes at most {} edges, which is n times the ids of AFTER or BEFORE",
+        EDGES_MAX
+    )]
     TooManyEdges,
     /// An id that a command gives to two jobs.
     #[error("ERR the id {} is given twice", Quoted(.0))]

@@ -419,7 +419,8 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         purge.prop_map(|(state, older, at_most)| Operation::Purge { state, older, at_most });
     prop_oneof![
         12 => several(which()).prop_map(Operation::Delete),
-        8 => at_most().prop_map(|at_most| Operation::Kick { at_most }),
+        8 => (at_most(), prop::option::weighted(0.3, span()))
+            .prop_map(|(at_most, over)| Operation::Kick { at_most, over }),
         8 => several(which()).prop_map(Operation::KickJob),
         2 => several(which()).prop_map(Operation::Forget),
         5 => purge,

@@ -122,6 +122,7 @@ pub enum Operation {
     Delete(Vec<Which>),
     Kick {
         at_most: usize,
+        over: Option<u64>,
     },
     KickJob(Vec<Which>),
     Forget(Vec<Which>),
@@ -364,10 +365,13 @@ impl Operation {
             Operation::Alter(alteration) => Command::Alter(*alteration),
             // Those who say them choose among the jobs that they see; what is logged is what they
             // chose.
-            Operation::Kick { at_most } => {
+            Operation::Kick { at_most, over } => {
                 let ids = subject.seen(State::Dead, *at_most);
                 assert!(reference.are_the_first(&ids, State::Dead, 0, *at_most), "{ids:?}");
-                Command::KickJob { ids }
+                match *over {
+                    None => Command::KickJob { ids },
+                    Some(span) => Command::KickSpread { ids, span },
+                }
             }
             Operation::Purge { state, older, at_most } => {
                 let ids = subject.to_purge(reference.horizon, *state, *older, *at_most);

@@ -165,6 +165,12 @@ impl Subject {
                 &core::KickJob { ids: core::Ids::from_slice(&all(ids)) },
                 |kicked| Outcome::Jobs(kicked.0),
             ),
+            Command::KickSpread { ids, span } => done(
+                queue,
+                told,
+                &core::KickSpread { ids: core::Ids::from_slice(&all(ids)), span: millis(*span) },
+                |kicked| Outcome::Jobs(kicked.0),
+            ),
             Command::Forget { ids } => done(
                 queue,
                 told,

@@ -285,6 +285,10 @@ pub enum Command {
     KickJob {
         ids: Vec<Bytes>,
     },
+    KickSpread {
+        ids: Vec<Bytes>,
+        span: u64,
+    },
     Forget {
         ids: Vec<Bytes>,
     },
@@ -322,6 +326,7 @@ impl Command {
             Command::Bury { .. } => "bury",
             Command::Delete { .. } => "delete",
             Command::KickJob { .. } => "kickjob",
+            Command::KickSpread { .. } => "kickspread",
             Command::Forget { .. } => "forget",
             Command::ForgetGroups => "forget groups",
             Command::Pause { .. } => "pause",

@@ -155,9 +155,8 @@ impl<'a> AddMany<'a> {
             Times::Same => self.like.due,
             Times::Each(times) => times.get(place).copied().unwrap_or(self.like.due),
             Times::SpreadOver(span) => {
-                let behind = u128::from(span.as_u64()) * place as u128 / self.jobs.len() as u128;
-                let behind = u64::try_from(behind).ok().and_then(Millis::new).unwrap_or(*span);
-                Due::At(self.like.due.counted_from(now).saturating_add(behind))
+                let start = self.like.due.counted_from(now);
+                Due::At(start.spread(*span, place, self.jobs.len()))
             }
         }
     }

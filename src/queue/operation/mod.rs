@@ -19,6 +19,7 @@
 //! | [`Touch`](work::Touch), [`Renew`](renew::Renew) | DQ.TOUCH, DQ.RENEW | transition, of the lease | a checkpoint |
 //! | [`Bury`](work::Bury) | DQ.BURY | transition to dead | |
 //! | [`KickJob`](manage::KickJob) | DQ.KICK, DQ.KICKJOB | transition to ready | open edges of a held job are dropped |
+//! | [`KickSpread`](manage::KickSpread) | DQ.KICK SPREAD (`KICKSPREAD`) | transition to delayed | likewise |
 //! | [`Remove`](manage::Remove) | DQ.DEL, DQ.PURGE, the timer (`FORGET`) | remove | edges to the jobs that wait for it |
 //! | [`Resume`](manage::Resume) | DQ.RESUME | transition, of held jobs | the pause of the queue or a group |
 //! | [`Pause`](manage::Pause), [`Alter`](manage::Alter) | DQ.PAUSE, DQ.ALTER | none | pauses; settings and limits |

@@ -58,3 +58,11 @@ fn many_wait_for_others_and_others_for_many() {
     check("@0 ADD b | MADD b,a after=b REPLACE -> nojob b at 0 | MADD a,b after=b REPLACE -> waited-for b at 1 | ORDER -> b");
     check("@0 ADD p | ADD w after=p | MADD x,p REPLACE -> x p | MADD x,p after=w REPLACE -> waited-for p at 1");
 }
+
+#[test]
+fn dead_jobs_come_back_spread_over_a_time() {
+    let dead = "@0 ADD a | ADD b | ADD c | POP n=3 | BURY a L1 | BURY b L2 | BURY c L3";
+    check(&format!("{dead} | @100 KICK 3 10 -> a b c | GET a -> ready 100 | GET b -> delayed 103 | GET c -> delayed 106"));
+    check(&format!("{dead} | @100 KICK 2 10 -> a b | GET b -> delayed 105 | GET c -> dead 0 #1"));
+    check("@0 ADD a ttl=50 | ADD b ttl=50 | @60 KICK 2 80 -> a b | @105 GET b -> delayed 100");
+}

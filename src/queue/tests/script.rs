@@ -209,8 +209,13 @@ impl Session {
                 let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
                 let names = self.names(&slots);
                 let ids: Vec<Id> = names.split_whitespace().map(id).collect();
-                assert_eq!(self.apply(&KickJob { ids: Ids::from_slice(&ids) }).0, ids.len());
-                names
+                let (ids, span) = (Ids::from_slice(&ids), words.get(2).map(|ms| span(number(ms))));
+                let kicked = match span {
+                    Some(span) => self.apply(&KickSpread { ids: ids.clone(), span }),
+                    None => self.apply(&KickJob { ids: ids.clone() }),
+                };
+                assert_eq!(kicked.0, ids.len());
+                names.clone()
             }
             "KICKJOB" => {
                 let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();

@@ -1,4 +1,4 @@
-"""DQ.MADD: many jobs in one step, all of them or none."""
+"""DQ.MADD: many jobs in one step, all of them or none; and SPREAD, of DQ.KICK too."""
 
 import time
 from collections.abc import Callable
@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from harness.consumers import Consumer
-from harness.queues import digests
+from harness.queues import digests, job
 from harness.resp import commands_in
 from harness.server import Server, eventually
 
@@ -83,6 +83,44 @@ def test_jobs_that_are_spread_come_evenly_and_never_early(r: redis.Redis) -> Non
     dues = [due for due, _ in came]
     assert [due - dues[0] for due in dues] == [n * 50 for n in range(10)]
     assert all(at >= due for due, at in came) and dues[0] >= begin - 1
+
+
+def test_kicked_jobs_are_spread_over_a_time(r: redis.Redis) -> None:
+    ids = [f"job-{n}" for n in range(10)]
+    for id in ids:
+        r.execute_command("DQ.ADD", "q", id, "x")
+    for id, _, lease, _ in r.execute_command("DQ.POP", "q", "COUNT", 10):
+        r.execute_command("DQ.BURY", "q", id, lease)
+    # Those that are kicked count, not COUNT.
+    assert r.execute_command("DQ.KICK", "q", "COUNT", 10_000, "SPREAD", 500) == 10
+    came: list[tuple[str, int, float]] = []
+    while len(came) < 10:
+        popped = r.execute_command("DQ.POP", "q", "BLOCK", 10_000, "WITHDUE", "COUNT", 10)
+        came += [(words[0], words[4], time.time() * 1000) for words in popped]
+    assert [id for id, _, _ in came] == ids
+    assert [due - came[0][1] for _, due, _ in came] == [n * 50 for n in range(10)]
+    assert all(at >= due for _, due, at in came)
+
+
+def test_a_spread_kick_is_the_same_on_a_replica_and_from_a_file(
+    fresh_server: Callable[..., Server],
+) -> None:
+    primary, replica = fresh_server("appendonly yes"), fresh_server()
+    replica.replicate(primary)
+    with primary.client() as r, replica.client() as there:
+        for id, options in (("a", "TTL 50000"), ("b", "KEEP 5"), ("c", "HOLD")):
+            r.execute_command("DQ.ADD", "q", id, "x", *options.split())
+        r.execute_command("DQ.RESUME", "q", "ID", "c")
+        for id, _, lease, _ in r.execute_command("DQ.POP", "q", "COUNT", 3):
+            r.execute_command("DQ.BURY", "q", id, lease)
+        assert r.execute_command("DQ.KICK", "q", "COUNT", 3, "SPREAD", 60_000) == 3
+        dues = [job(r, "q", id)["due"] for id in "abc"]
+        assert [due - dues[0] for due in dues] == [0, 20_000, 40_000]
+        replica.catch_up(primary)
+        assert digests(r, "q") == digests(there, "q")
+        assert there.info("dq")["dq_diverged"] == 0
+        r.execute_command("DEBUG", "LOADAOF")
+        assert [job(r, "q", id)["due"] for id in "abc"] == dues
 
 
 def test_consumers_that_wait_are_served_in_their_order(server: Server, r: redis.Redis) -> None:

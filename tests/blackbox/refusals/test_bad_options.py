@@ -56,7 +56,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.DONE {} reserved <lease>": {"RESULT": TEXT, "KEEP": MILLIS},
     "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
     "DQ.RESULT {} done": {"BLOCK": MILLIS},
-    "DQ.KICK {}": {"COUNT": COUNT},
+    "DQ.KICK {}": {"COUNT": COUNT, "SPREAD": MILLIS},
     "DQ.PAUSE {}": {"GROUP": JOB, "FOR": SPAN},
     "DQ.RESUME {}": {"GROUP": JOB},
     "DQ.PURGE {} STATE dead": {"OLDER": MILLIS, "COUNT": COUNT},
@@ -562,6 +562,7 @@ def test_the_observer_sees_every_change(lone: Server, lone_session: Session) -> 
         "DQ.RESUME q GROUP g",
         "DQ.ALTER q KEEP 5",
         "DQ.ALTER somebody KEEP 5",
+        "DQ.MADD q 2 m1 x m2 x",
         "SET other x",
     ]:
         observer = Observer(lone)
