@@ -38,6 +38,9 @@ async def produce(client: Client, words: Words) -> None:
         words.memory.backlog[client.db, key] = await count(client, key)
         return
     words.memory.backlog[client.db, key] = backlog + 1
+    if words.often(0.04):
+        await client.do_all(words.add_many(key), shape="many")
+        return
     form = shape(words)
     if form in ("multi", "script"):
         await client.do_all(

@@ -92,9 +92,22 @@ class Words:
         )
 
     def add(self, key: str) -> Command:
+        return ["DQ.ADD", key, self._new_id(), self.body(), *self._options()]
+
+    def add_many(self, key: str) -> list[Command]:
+        """As one DQ.MADD takes them: no id twice, and taken ones are left out or replaced."""
+        ids = [self._new_id() for _ in range(self.chance.choice([1, 2, 3, 10]))]
+        ids = [id for at, id in enumerate(ids) if id == "*" or id not in ids[:at]]
+        options = [word for word in self._options() if word not in ("NX", "REPLACE")]
+        options.append(self.chance.choice(["NX", "REPLACE"]))
+        return [["DQ.ADD", key, id, self.body(), *options] for id in ids]
+
+    def _new_id(self) -> str:
+        chance = self.chance
+        return chance.choice([self.id(), self.id(), f"u{chance.getrandbits(32):x}", "*"])
+
+    def _options(self) -> Command:
         chance, habits = self.chance, self.habits
-        id = chance.choice([self.id(), self.id(), f"u{chance.getrandbits(32):x}", "*"])
-        words: Command = ["DQ.ADD", key, id, self.body()]
         options: list[Command] = []
         if self.often(0.45):
             options.append(self._schedule())
@@ -116,7 +129,7 @@ class Words:
         if self.often(0.4):
             options.append([chance.choice(["NX", "REPLACE", "REPLACE"])])
         chance.shuffle(options)
-        return words + [word for option in options for word in option]
+        return [word for option in options for word in option]
 
     def _schedule(self) -> Command:
         chance, most = self.chance, self.habits.delay_ms_max
