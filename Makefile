@@ -48,7 +48,7 @@ build: ## build the module, target/release/libdq.so
 run: ## start a server with the module, take a live tour, stay (PORT=6379, TOUR=only)
 	@scripts/run.sh
 
-docs: build ## write what the module says of its commands into README, docs/commands and the sources, and the board's man page
+docs: build ## write what the module says of its commands into docs/commands and the sources, and the board's man page
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 	DQ_WRITE_MANUAL=1 cargo test --quiet --locked --manifest-path board/Cargo.toml manual
