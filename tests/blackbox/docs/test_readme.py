@@ -30,13 +30,14 @@ class Worker:
         program = WORKER.replace(HANDLER, handler)
         program = program.replace("redis.Redis()", f"redis.Redis(port={port})")
         self._output = output
-        with output.open("wb") as file:
+        # The worker logs while it prints.
+        with output.open("wb") as file, output.with_suffix(".log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 env=os.environ | {"PYTHONPATH": str(ROOT / "clients" / "python" / "src")},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
-                stderr=file,
+                stderr=log,
             )
 
     def lines(self) -> list[str]:
