@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # Which commands there are, in the order and under the titles of the tables.
 GROUPS = {
-    "Produce": ["add"],
+    "Produce": ["add", "madd"],
     "Consume": ["pop", "mpop", "finish", "done", "release", "touch", "renew", "bury"],
     "Manage": ["del", "kick", "kickjob", "pause", "resume", "purge", "alter"],
     "Look": ["get", "result", "deps", "peek", "scan", "groups", "len", "forecast", "info", "next"],
@@ -70,24 +70,25 @@ def grammar(arguments: list[Raw]) -> list[str]:
 
 def shown(argument: Raw) -> str:
     is_optional = "optional" in argument["flags"]
-    text = shown_once(argument)
+    token, value = argument.get("token"), value_of(argument)
+    text = " ".join(filter(None, [token, value]))
     if "multiple" in argument["flags"]:
-        return f"[{text} ...]" if is_optional else f"{text} [{text} ...]"
+        more = text if "multiple_token" in argument["flags"] else value
+        text = f"{text} ..." if is_optional and more == text else f"{text} [{more} ...]"
     return f"[{text}]" if is_optional else text
 
 
-def shown_once(argument: Raw) -> str:
-    token = argument.get("token")
+def value_of(argument: Raw) -> str:
+    """What stands behind its token, if it has one."""
     match argument["type"]:
         case "pure-token":
-            return str(token)
+            return ""
         case "block":
-            value = " ".join(grammar(argument["arguments"]))
+            return " ".join(grammar(argument["arguments"]))
         case "oneof":
-            value = choice(argument, is_alone=token is None)
+            return choice(argument, is_alone=argument.get("token") is None)
         case _:
-            value = argument.get("display_text", argument["name"])
-    return f"{token} {value}" if token else value
+            return str(argument.get("display_text", argument["name"]))
 
 
 def choice(argument: Raw, *, is_alone: bool) -> str:

@@ -21,7 +21,7 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, Lease, PassOver,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, KickSpread, Lease, PassOver,
     PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
@@ -100,6 +100,7 @@ fn apply_entry<C: LoggedCommands>(
             Some(Internal::Forget) => replay_forget(call, key, words, &logged)?,
             Some(Internal::Settle) => replay_settle(call, key, words, &logged)?,
             Some(Internal::PassOver) => replay_pass_over(call, key, words, &logged)?,
+            Some(Internal::KickSpread) => replay_kick_spread(call, key, words, &logged)?,
             None => return Err(Error::UnknownEntry(name.to_vec())),
         },
     };
@@ -164,6 +165,17 @@ fn replay_pass_over(
     words.end()?;
     let opened = OpenedKey::at(call, key, Access::Write)?;
     Ok(opened.map(|opened| opened.replay_entry(logged, &PassOver)).is_some())
+}
+
+fn replay_kick_spread(
+    call: &Call,
+    key: Arg,
+    mut words: ArgReader,
+    logged: &LoggedCircumstances,
+) -> Result<bool, Error> {
+    let operation = KickSpread { span: words.millis("ms", 0)?, ids: words.require_ids()? };
+    let opened = OpenedKey::at(call, key, Access::Write)?;
+    Ok(opened.map(|opened| opened.replay_entry(logged, &operation)).is_some())
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 use super::error::Error;
 use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
-use crate::queue::{Attempts, Backoff, Claim, Id, Ids, Lease, Millis, State, Time};
+use crate::queue::{Attempts, Backoff, Claim, Due, Id, Ids, Lease, Millis, State, Time};
 use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
@@ -192,6 +192,16 @@ impl<'c> ArgReader<'c> {
         let max = Time::MAX.unix_ms();
         let unix_ms = self.integer(option, 0, max)?;
         Time::new(unix_ms).ok_or_else(|| Error::NotInRange { option, min: 0, max })
+    }
+
+    /// So many values of an option: spans from now on.
+    pub fn delays(&mut self, option: &'static str, count: usize) -> Result<Vec<Due>, Error> {
+        (0..count).map(|_| self.span(option, 0).map(Due::In)).collect()
+    }
+
+    /// So many values of an option: unix milliseconds.
+    pub fn times(&mut self, option: &'static str, count: usize) -> Result<Vec<Due>, Error> {
+        (0..count).map(|_| self.time(option).map(Due::At)).collect()
     }
 
     /// An option without a value.

@@ -1,6 +1,6 @@
 //! Every error that a command can answer with, and its wording.
 
-use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
+use super::limits::{ADD_MANY_BYTES_MAX, NOTE_BYTES_MAX, REASON_BYTES_MAX};
 use super::quoted::Quoted;
 use crate::queue::{
     EdgeFault, Millis, RecordError, State, Time, CRON_BYTES_MAX, DONE_ADDS_MAX, EDGES_MAX,
@@ -59,6 +59,19 @@ pub enum Error {
     NoteLength,
     #[error("ERR DQ.DONE takes at most {} ADDs", DONE_ADDS_MAX)]
     TooManyAdds,
+    #[error("ERR DQ.MADD takes bodies of at most {} bytes together", ADD_MANY_BYTES_MAX)]
+    TooManyBytes,
+    #[error(
+        "ERR DQ.MADD makes at most {} edges, which is n times the ids of AFTER or BEFORE",
+        EDGES_MAX
+    )]
+    TooManyEdges,
+    /// An id that a command gives to two jobs.
+    #[error("ERR the id {} is given twice", Quoted(.0))]
+    GivenTwice(Vec<u8>),
+    /// An error of one of several jobs, counted from 1.
+    #[error("{}", of_job(*.number, .error))]
+    OfJob { number: usize, error: Box<Error> },
     #[error("ERR DQ.RENEW takes at most {} leases", RENEWED_MAX)]
     TooManyLeases,
     #[error("ERR numkeys must be the number of keys that follow it, at least 1")]
@@ -137,6 +150,23 @@ pub enum Error {
     /// In a cluster.
     #[error("CROSSSLOT Keys in request don't hash to the same slot")]
     CrossSlot,
+}
+
+impl Error {
+    /// The same, of the job at this place among several, from 0. One of the whole command stays so.
+    pub fn of_job(self, place: usize) -> Error {
+        if matches!(self, Error::WrongArity { .. }) {
+            return self;
+        }
+        Error::OfJob { number: place + 1, error: Box::new(self) }
+    }
+}
+
+/// The job stands behind the prefix, by which clients know the error.
+fn of_job(number: usize, error: &Error) -> String {
+    let text = error.to_string();
+    let (prefix, rest) = text.split_once(' ').unwrap_or(("ERR", &text));
+    format!("{prefix} job {number}: {rest}")
 }
 
 impl From<WrongType> for Error {

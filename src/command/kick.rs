@@ -1,7 +1,8 @@
-//! `DQ.KICK key [COUNT n]`
+//! `DQ.KICK key [COUNT n] [SPREAD ms]`
 //!
 //! Makes dead jobs ready, at most `n` (1) and at most 10,000 in one go, those first that died
-//! first. Their attempts are 0 again, and a time to live begins anew.
+//! first. Their attempts are 0 again, and a time to live begins anew. With SPREAD, the i-th of k jobs,
+//! from 0, is due i * ms / k from now, rounded down; a COUNT above 10,000 is an error then.
 //!
 //! Replies with how many it kicked.
 //!
@@ -11,11 +12,11 @@ use super::arg_reader::{options, ArgReader};
 use super::error::Error;
 use super::kinds::Handler;
 use super::limits::KICK_JOBS_MAX;
-use crate::queue::{KickJob, State};
+use crate::queue::{Affected, KickJob, KickSpread, Queue, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::change::log;
+use crate::services::change::log::{Internal, LogForm};
 use crate::services::keys::opened::{source_of, OpenedKey};
 
 pub struct Kick;
@@ -31,32 +32,42 @@ impl Handler for Kick {
         flags: c"write fast",
         arity: -2,
         key: KeyUse::Change,
-        grammar: "key [COUNT n]",
+        grammar: "key [COUNT n] [SPREAD ms]",
     };
 
-    /// Logged as the DQ.KICKJOB that it comes to.
+    /// Logged with the ids of the jobs that it comes to.
     fn run(call: &Call) -> Result<(), Error> {
         let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
         let key = words.require()?;
-        let mut count = None;
+        let (mut count, mut spread) = (None, None);
         options!(words, {
             "COUNT" => count, count();
+            "SPREAD" => spread, span(0);
         });
+        let count = count.unwrap_or(1);
+        if spread.is_some() && count > KICK_JOBS_MAX {
+            return Err(Error::NotInRange { option: "COUNT", min: 1, max: KICK_JOBS_MAX as u64 });
+        }
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
         };
         let open = opened.queue_for(source_of(call));
-        let slots = open.queue().peek(State::Dead, count.unwrap_or(1).min(KICK_JOBS_MAX));
+        let slots = open.queue().peek(State::Dead, count.min(KICK_JOBS_MAX));
         let names = open.queue().ids_of(&slots);
-        let operation = KickJob { ids: names.ids() };
-        open.change(
-            &operation,
-            log::LogForm::Command(c"DQ.KICKJOB", &names.words()),
-            |kicked, _| {
-                call.replies().integer(kicked.0 as u64);
-            },
-        );
+        let reply = |kicked: &Affected, _: &Queue| call.replies().integer(kicked.0 as u64);
+        match spread {
+            None => {
+                let kick = KickJob { ids: names.ids() };
+                open.change(&kick, LogForm::Command(c"DQ.KICKJOB", &names.words()), reply);
+            }
+            Some(span) => {
+                let (kick, ms) = (KickSpread { ids: names.ids(), span }, span.as_u64().to_string());
+                let mut words = vec![ms.as_bytes()];
+                words.extend(names.words());
+                open.change(&kick, LogForm::Internal(Internal::KickSpread, &words), reply);
+            }
+        }
         Ok(())
     }
 }

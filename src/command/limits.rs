@@ -1,6 +1,8 @@
 //! How much a command takes or gives in one go. More would hold up the others. What is part of the
 //! log has its limits in the core: [`crate::queue::POP_JOBS_MAX`], [`crate::queue::ID_BYTES_MAX`].
 
+/// The bodies of DQ.MADD together.
+pub const ADD_MANY_BYTES_MAX: usize = 16 << 20;
 pub const KICK_JOBS_MAX: usize = 10_000;
 pub const PURGE_JOBS_DEFAULT: usize = 1_000;
 pub const PURGE_JOBS_MAX: usize = 10_000;

@@ -36,6 +36,7 @@ mod kickjob;
 mod kinds;
 mod len;
 mod limits;
+mod madd;
 mod mpop;
 mod new_job;
 mod next;

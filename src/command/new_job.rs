@@ -1,24 +1,80 @@
-//! A job as DQ.ADD and DQ.DONE take it: `id|* body [option ...]`.
+//! A job as DQ.ADD and DQ.DONE take it: `id|* body [option ...]`; and many that are alike.
 
 use super::arg_reader::{option, ArgReader, Name};
 use super::edge_options::EdgeOptions;
 use super::error::Error;
+use super::limits::ADD_MANY_BYTES_MAX;
 use super::schedule_options::{word_of, ScheduleOptions};
-use crate::queue::{Add, Due, Id, IfTaken, Millis, NewEdges, NewSchedule, Starts, Time};
+use crate::queue::{
+    Add, AddMany, Due, Id, IfTaken, Millis, NewEdges, NewSchedule, OneOfMany, Starts, Time, Times,
+    ADD_MANY_MAX, EDGES_MAX,
+};
 use crate::services::change::frame::Source;
 
 /// Reads a job with its options, up to an option with the name `end`.
 pub fn read<'c>(words: &mut ArgReader<'c>, end: Option<Name>) -> Result<Add<'c>, Error> {
+    let (id, body) = id_and_body(words)?;
+    let mut add = Add { id, ..Add::nameless(body) };
+    if words.remaining() > 0 {
+        AddOptions::default().read(words, end, &mut add)?;
+    }
+    Ok(add)
+}
+
+/// Reads `n id|* body [id|* body ...] [option ...]`.
+pub fn read_many<'c>(words: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
+    let count = words.integer("n", 1, ADD_MANY_MAX as u64)? as usize;
+    let mut jobs = Vec::with_capacity(count);
+    let mut bytes = 0;
+    for place in 0..count {
+        let (id, body) = id_and_body(words).map_err(|error| error.of_job(place))?;
+        bytes += body.len();
+        if bytes > ADD_MANY_BYTES_MAX && words.source() == Source::Client {
+            return Err(Error::TooManyBytes);
+        }
+        jobs.push(OneOfMany { id, body });
+    }
+    let mut like = Add::nameless(b"");
+    let mut options = AddOptions { many: Some(ManyOptions::of(count)), ..AddOptions::default() };
+    options.read(words, None, &mut like)?;
+    let times = options.times()?;
+    let edges = like.edges.as_ref().map_or(0, |edges| edges.after.len() + edges.before.len());
+    if count * edges > EDGES_MAX && words.source() == Source::Client {
+        return Err(Error::TooManyEdges);
+    }
+    Ok(AddMany { like, jobs, times })
+}
+
+fn id_and_body<'c>(words: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
     let id = match words.require()?.bytes() {
         b"*" => None,
         id => Some(Id::new(id).ok_or(Error::IdLength)?),
     };
     let body = words.require()?.bytes();
-    let mut add = Add { id, ..Add::nameless(words.check_body(body)?) };
-    if words.remaining() > 0 {
-        AddOptions::read(words, end, &mut add)?;
+    Ok((id, words.check_body(body)?))
+}
+
+/// What only many jobs take, instead of a schedule.
+struct ManyOptions {
+    count: usize,
+    delays: Option<Vec<Due>>,
+    ats: Option<Vec<Due>>,
+    spread: Option<Millis>,
+}
+
+impl ManyOptions {
+    fn of(count: usize) -> ManyOptions {
+        ManyOptions { count, delays: None, ats: None, spread: None }
     }
-    Ok(add)
+
+    fn read(&mut self, name: Name, words: &mut ArgReader) -> Result<bool, Error> {
+        let count = self.count;
+        option!(name, words, {
+            "DELAYS" => self.delays, delays(count);
+            "ATS" => self.ats, times(count);
+            "SPREAD" => self.spread, millis(0);
+        } else Ok(false))
+    }
 }
 
 /// What is said beside the job's own terms.
@@ -31,14 +87,20 @@ struct AddOptions<'c> {
     ensure: Option<()>,
     edges: Option<Box<EdgeOptions<'c>>>,
     schedule: Option<Box<ScheduleOptions>>,
+    many: Option<ManyOptions>,
 }
 
 impl<'c> AddOptions<'c> {
     /// Not inlined, so that options are written where they belong and not copied there.
     #[inline(never)]
-    fn read(words: &mut ArgReader<'c>, end: Option<Name>, add: &mut Add<'c>) -> Result<(), Error> {
+    fn read(
+        &mut self,
+        words: &mut ArgReader<'c>,
+        end: Option<Name>,
+        add: &mut Add<'c>,
+    ) -> Result<(), Error> {
         let source = words.source();
-        let mut other = AddOptions::default();
+        let other = self;
         words.options_up_to(end, |name, words| {
             option!(name, words, {
                 "DELAY" => other.delay, span(0);
@@ -55,8 +117,11 @@ impl<'c> AddOptions<'c> {
                 "REPLACE" => other.replace, flag();
                 "ENSURE" => other.ensure, flag();
             } else {
-                Ok(other.schedule.get_or_insert_default().read(name, words)?
-                    || other.edges.get_or_insert_default().read(name, words)?)
+                let is_other = match &mut other.many {
+                    Some(many) => many.read(name, words)?,
+                    None => other.schedule.get_or_insert_default().read(name, words)?,
+                };
+                Ok(is_other || other.edges.get_or_insert_default().read(name, words)?)
             })
         })?;
         add.due = other.due()?;
@@ -72,6 +137,30 @@ impl<'c> AddOptions<'c> {
             (Some(time), None) => Ok(Due::At(time)),
             (None, delay) => Ok(Due::In(delay.unwrap_or_default())),
         }
+    }
+
+    /// When many jobs are due; and that no time is said twice.
+    fn times(&mut self) -> Result<Times, Error> {
+        let Some(ManyOptions { delays, ats, spread, .. }) = self.many.take() else {
+            return Ok(Times::Same);
+        };
+        let given = [
+            ("DELAY", self.delay.is_some()),
+            ("AT", self.at.is_some()),
+            ("DELAYS", delays.is_some()),
+            ("ATS", ats.is_some()),
+            ("SPREAD", spread.is_some()),
+        ];
+        let mut named = given.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name);
+        let of_each = delays.or(ats);
+        if let (Some(one), Some(other), true) = (named.next(), named.next(), of_each.is_some()) {
+            return Err(Error::Exclusive { one, other });
+        }
+        Ok(match (of_each, spread) {
+            (Some(times), _) => Times::Each(times),
+            (None, Some(span)) => Times::SpreadOver(span),
+            (None, None) => Times::Same,
+        })
     }
 
     fn if_taken(&self) -> Result<IfTaken, Error> {

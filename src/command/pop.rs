@@ -1,4 +1,4 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id ...]`
+//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]`
 //!
 //! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
 //! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
@@ -42,7 +42,7 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id ...]",
+        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]",
     };
 
     fn run(call: &Call) -> Result<(), Error> {

@@ -8,7 +8,7 @@ use super::error::Error;
 use super::kinds::{replay, Change, ChangeHandler, Handler, Logged, QueryHandler};
 use super::{
     add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
-    mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
+    madd, mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -60,6 +60,7 @@ struct Table;
 
 commands! {
     change add::Add,
+    change madd::MAdd,
     pop pop::Pop,
     own mpop::MPop,
     change finish::Finish,

@@ -67,11 +67,14 @@ pub use look::dependencies::{EdgeCounts, EdgeState, EdgeView};
 pub use look::forecast::Forecast;
 pub use look::jobs::{After, ScanFilter, Scanned};
 pub use memory::defrag::Defragmenter;
+pub use operation::add_many::{AddMany, AddedMany, OneOfMany, Refusal, Times, ADD_MANY_MAX};
 pub use operation::consume::{Pop, PopById, POP_JOBS_MAX};
 pub use operation::depend::Settle;
 pub use operation::done::{Done, DoneOutcome, DONE_ADDS_MAX};
 pub use operation::leaving::NextToLeave;
-pub use operation::manage::{Alter, Altered, KickJob, Pause, Removal, Remove, Resume, Resumed};
+pub use operation::manage::{
+    Alter, Altered, KickJob, KickSpread, Pause, Removal, Remove, Resume, Resumed,
+};
 pub use operation::new_edges::{EdgeFault, NewEdges};
 pub use operation::passed_over::PassOver;
 pub use operation::produce::{Add, Added, IfTaken};

@@ -259,11 +259,15 @@ fn raw_arg(
     argument: &Argument,
     arrays: &mut Vec<Box<[raw::RedisModuleCommandArg]>>,
 ) -> raw::RedisModuleCommandArg {
-    let Argument { name, kind, token, is_optional, is_multiple, parts } = argument;
+    let Argument { name, kind, token, parts, .. } = argument;
     let is_key = *kind == raw::RedisModuleCommandArgType_REDISMODULE_ARG_TYPE_KEY;
     let is_sink = name.as_c_str() == grammar::STREAM;
-    let optional = if *is_optional { raw::REDISMODULE_CMD_ARG_OPTIONAL } else { 0 };
-    let multiple = if *is_multiple { raw::REDISMODULE_CMD_ARG_MULTIPLE } else { 0 };
+    let flags = [
+        (argument.is_optional, raw::REDISMODULE_CMD_ARG_OPTIONAL),
+        (argument.is_multiple, raw::REDISMODULE_CMD_ARG_MULTIPLE),
+        (argument.repeats_token, raw::REDISMODULE_CMD_ARG_MULTIPLE_TOKEN),
+    ];
+    let flags = flags.into_iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag);
     raw::RedisModuleCommandArg {
         name: name.as_ptr(),
         type_: *kind,
@@ -271,7 +275,7 @@ fn raw_arg(
         token: token.as_ref().map_or(null(), |token| token.as_ptr()),
         summary: null(),
         since: null(),
-        flags: (optional | multiple) as c_int,
+        flags: flags.sum::<u32>() as c_int,
         deprecated_since: null(),
         subargs: if parts.is_empty() { null_mut() } else { raw_args(parts, arrays) },
         display_text: null(),

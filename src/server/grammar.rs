@@ -7,6 +7,7 @@
 //! | `[TTR ms]` | may be left out |
 //! | `[TTR ms \| NOACK]`, `(A b \| C d)`, `ONE\|ALL` | one of these |
 //! | `id [id ...]`, `[id ...]` | one or more; any number |
+//! | `[ID id [id ...]]`, `[ADD id ...]` | the word once, before all values; before each |
 //!
 //! The type of a value follows from its name. `state` is one of the states.
 
@@ -38,6 +39,8 @@ pub(super) struct Argument {
     pub token: Option<CString>,
     pub is_optional: bool,
     pub is_multiple: bool,
+    /// With its token before each.
+    pub repeats_token: bool,
     /// Of a group.
     pub parts: Vec<Argument>,
 }
@@ -95,9 +98,13 @@ fn read_group(words: &mut Words, end: &str) -> Option<Argument> {
             break;
         }
     }
-    let is_multiple = words.next_if_eq(&"...").is_some();
+    let mut group = Argument::one_of(options);
+    if words.next_if_eq(&"...").is_some() {
+        group.is_multiple = true;
+        group.repeats_token = group.token.is_some();
+    }
     words.next_if_eq(&end)?;
-    Some(Argument { is_multiple, ..Argument::one_of(options) })
+    Some(group)
 }
 
 fn is_token(word: &str) -> bool {
@@ -106,9 +113,15 @@ fn is_token(word: &str) -> bool {
 
 impl Argument {
     fn new(name: &str, kind: Type) -> Argument {
-        let name = CString::new(name).unwrap_or_default();
-        let (is_optional, is_multiple) = (false, false);
-        Argument { name, kind, token: None, is_optional, is_multiple, parts: Vec::new() }
+        Argument {
+            name: CString::new(name).unwrap_or_default(),
+            kind,
+            token: None,
+            is_optional: false,
+            is_multiple: false,
+            repeats_token: false,
+            parts: Vec::new(),
+        }
     }
 
     fn value(word: &str) -> Argument {
@@ -179,7 +192,11 @@ mod tests {
             _ => "?",
         };
         let optional = if argument.is_optional { "?" } else { "" };
-        let multiple = if argument.is_multiple { "+" } else { "" };
+        let multiple = match (argument.is_multiple, argument.repeats_token) {
+            (false, _) => "",
+            (true, false) => "+",
+            (true, true) => "++",
+        };
         let token = argument.token.as_ref().map_or(String::new(), |token| format!("{token:?} "));
         let name = argument.name.to_str().unwrap();
         let parts: Vec<_> = argument.parts.iter().map(shown).collect();
@@ -211,7 +228,8 @@ mod tests {
                 "id [lease [id lease ...]]",
                 "id: string, lease-id-lease: block? (lease: string, id-lease: block?+ (id: string, lease: string))",
             ),
-            ("[ID id ...]", r#""ID" id: string?+"#),
+            ("[ID id [id ...]]", r#""ID" id: string?+"#),
+            ("[ADD id ...]", r#""ADD" id: string?++"#),
             (
                 "key (unix-ms [word ...] | PUT id body | GROUPS records)",
                 r#"key: key, unix-ms-word-or-put-or-groups: one of (unix-ms-word: block (unix-ms: time, word: string?+), "PUT" put: block (id: string, body: string), "GROUPS" records: string)"#,

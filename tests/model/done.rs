@@ -1,4 +1,4 @@
-//! Finishing a job of the reference and going on with others, in one step.
+//! Several jobs of the reference in one step: finishing one and going on with others, adding many.
 
 use crate::reference::Reference;
 use crate::run_state::RunState;
@@ -57,6 +57,47 @@ impl Reference {
             }
         });
         Outcome::Followed(added.collect())
+    }
+
+    /// Adds jobs in one step: first, in a copy.
+    pub fn add_alike(
+        &mut self,
+        now: u64,
+        defaults: Defaults,
+        adds: &[Add],
+        seen: &Outcome,
+    ) -> Outcome {
+        let mut copy = self.clone();
+        for (n, add) in adds.iter().enumerate() {
+            let refused = |outcome| Outcome::RefusedAt(n, Box::new(outcome));
+            if add.id.is_some() && adds[..n].iter().any(|before| before.id == add.id) {
+                return refused(Outcome::Twice);
+            }
+            let id = add.id.clone().unwrap_or(format!("of the copy {n}").into_bytes());
+            match copy.add(now, defaults, &Add { id: Some(id), ..add.clone() }, &Outcome::No) {
+                Outcome::No if add.if_taken == IfTaken::Refuse => return refused(Outcome::No),
+                full_or_worse @ (Outcome::Full | Outcome::Unconnected(_)) => {
+                    return refused(full_or_worse);
+                }
+                _ => (),
+            }
+        }
+        let Outcome::Alike(ids) = seen else {
+            panic!("{seen:?}, and nothing is to be refused");
+        };
+        assert_eq!(ids.len(), adds.len());
+        let added = adds.iter().zip(ids).map(|(add, seen)| {
+            let seen = match seen {
+                Some(id) => Outcome::Added { id: id.clone(), due: 0, replaced: false },
+                None => Outcome::No,
+            };
+            match self.add(now, defaults, add, &seen) {
+                Outcome::Added { id, .. } => Some(id),
+                Outcome::No if add.if_taken == IfTaken::Leave => None,
+                refused => panic!("{refused:?}, of {add:?} behind a copy in which it wasn't"),
+            }
+        });
+        Outcome::Alike(added.collect())
     }
 
     /// Puts a job there that does nothing but be there, as one with a schedule.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use crate::groups::Name;
 use crate::operation::{
     By, CheckpointIn, Claim, DueIn, EdgesIn, Floor, Following, Jump, NewId, Operation, Readers,
-    RuleIn, Turn, Which, GIVEN_IDS,
+    RuleIn, TimesIn, Turn, Which, GIVEN_IDS,
 };
 use crate::told::{
     Alteration, Backoff, Defaults, IfTaken, Options, Rate, Rule, Timing, When, LAST, LEASES_END,
@@ -285,6 +285,27 @@ fn of_producers() -> impl Strategy<Value = Operation> {
         edges,
         replaces,
     });
+    let if_taken = prop_oneof![
+        3 => Just(IfTaken::Refuse),
+        2 => Just(IfTaken::Leave),
+        2 => Just(IfTaken::Replace),
+    ];
+    let times = prop_oneof![
+        3 => Just(TimesIn::Same),
+        2 => prop::collection::vec(due(), 4).prop_map(TimesIn::Each),
+        2 => span().prop_map(TimesIn::SpreadOver),
+    ];
+    let ids = prop::collection::vec(new_id(), 1..5usize);
+    let edges = prop::option::weighted(0.4, self::edges());
+    let alike = (ids, due(), times, options(), edges, if_taken);
+    let alike = alike.prop_map(|(ids, due, times, options, edges, if_taken)| Operation::Alike {
+        ids,
+        due,
+        times,
+        options,
+        edges,
+        if_taken,
+    });
     // More than are remembered, or few, which have many.
     let spread = prop_oneof![2 => Just(0u8), 1 => 2..9u8, 1 => Just(90u8)];
     let many = (200..600u64, due(), options(), spread);
@@ -294,7 +315,7 @@ fn of_producers() -> impl Strategy<Value = Operation> {
         options,
         groups,
     });
-    prop_oneof![60 => add, 25 => schedule(), 1 => many]
+    prop_oneof![50 => add, 20 => alike, 25 => schedule(), 1 => many]
 }
 
 fn of_workers() -> impl Strategy<Value = Operation> {
@@ -398,7 +419,8 @@ fn of_operators() -> impl Strategy<Value = Operation> {
         purge.prop_map(|(state, older, at_most)| Operation::Purge { state, older, at_most });
     prop_oneof![
         12 => several(which()).prop_map(Operation::Delete),
-        8 => at_most().prop_map(|at_most| Operation::Kick { at_most }),
+        8 => (at_most(), prop::option::weighted(0.3, span()))
+            .prop_map(|(at_most, over)| Operation::Kick { at_most, over }),
         8 => several(which()).prop_map(Operation::KickJob),
         2 => several(which()).prop_map(Operation::Forget),
         5 => purge,

@@ -9,7 +9,7 @@ use crate::reference::{Delivery, Reference};
 use crate::subject::Subject;
 use crate::told::{
     self, Add, Alteration, Bytes, Checkpoint, Command, Defaults, Due, Edges, Finishing, IfTaken,
-    Options, Rule, Starts, When, LAST,
+    Options, Rule, Starts, Times, When, LAST,
 };
 
 /// One operation, after the clock has jumped.
@@ -56,6 +56,15 @@ pub enum Operation {
         options: Options,
         edges: Option<EdgesIn>,
         replaces: bool,
+    },
+    /// In one step; each at its own time, where there are times.
+    Alike {
+        ids: Vec<NewId>,
+        due: DueIn,
+        times: TimesIn,
+        options: Options,
+        edges: Option<EdgesIn>,
+        if_taken: IfTaken,
     },
     Schedule {
         id: u8,
@@ -113,6 +122,7 @@ pub enum Operation {
     Delete(Vec<Which>),
     Kick {
         at_most: usize,
+        over: Option<u64>,
     },
     KickJob(Vec<Which>),
     Forget(Vec<Which>),
@@ -155,6 +165,15 @@ pub struct Following {
     /// Of one without.
     pub edges: Option<EdgesIn>,
     pub if_taken: IfTaken,
+}
+
+/// When jobs that are alike are due.
+#[derive(Clone, Debug)]
+pub enum TimesIn {
+    Same,
+    /// As many as there are jobs, or more.
+    Each(Vec<DueIn>),
+    SpreadOver(u64),
 }
 
 /// What a new job waits for; or, if that is nothing, which held jobs wait for it.
@@ -270,6 +289,32 @@ impl Operation {
                 let plain = add(id.bytes(clock), *due, *options, clock);
                 Command::Add(Add { edges, if_taken, ..plain })
             }
+            Operation::Alike { ids, due, times, options, edges, if_taken } => {
+                let edges = edges.as_ref().map(|edges| edges.told(reference));
+                let like = self::due(*due, clock);
+                let (start, count) = (like.counted_from(clock), ids.len() as u64);
+                let due_of = |place: usize| match times {
+                    TimesIn::Same => like,
+                    TimesIn::Each(times) => self::due(times[place], clock),
+                    TimesIn::SpreadOver(ms) => {
+                        Due::At((start + ms * place as u64 / count).min(LAST))
+                    }
+                };
+                let one = |(place, id): (usize, &NewId)| Add {
+                    edges: edges.clone(),
+                    if_taken: *if_taken,
+                    due: due_of(place),
+                    body: format!("{place} at {clock}").into_bytes(),
+                    ..add(id.bytes(clock), *due, *options, clock)
+                };
+                let adds = ids.iter().enumerate().map(one).collect();
+                let times = match times {
+                    TimesIn::Same => Times::Same,
+                    TimesIn::Each(_) => Times::Each,
+                    TimesIn::SpreadOver(ms) => Times::SpreadOver(*ms),
+                };
+                Command::Alike { adds, like, times }
+            }
             Operation::Schedule { id, rule, starts, options, if_taken } => {
                 let schedule = Some(rule.told(*starts, clock));
                 // Of a few, so that one that is ensured may be as it was.
@@ -320,10 +365,13 @@ impl Operation {
             Operation::Alter(alteration) => Command::Alter(*alteration),
             // Those who say them choose among the jobs that they see; what is logged is what they
             // chose.
-            Operation::Kick { at_most } => {
+            Operation::Kick { at_most, over } => {
                 let ids = subject.seen(State::Dead, *at_most);
                 assert!(reference.are_the_first(&ids, State::Dead, 0, *at_most), "{ids:?}");
-                Command::KickJob { ids }
+                match *over {
+                    None => Command::KickJob { ids },
+                    Some(span) => Command::KickSpread { ids, span },
+                }
             }
             Operation::Purge { state, older, at_most } => {
                 let ids = subject.to_purge(reference.horizon, *state, *older, *at_most);

@@ -107,6 +107,7 @@ impl Reference {
         self.last_lease = last_lease.max(lease_floor);
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
+            Command::Alike { adds, .. } => self.add_alike(now, defaults, adds, seen),
             Command::Pop { count, ttr, no_ack } => {
                 let mut passed_over = 0;
                 let pops = (0..*count)
@@ -152,7 +153,13 @@ impl Reference {
                 self.totals.purged += jobs_of(&outcome);
                 outcome
             }
-            Command::KickJob { ids } => self.each(ids, |queue, id| queue.kick_job(now, id)),
+            Command::KickJob { ids } => self.each(ids, |queue, id| queue.kick_job(now, id, now)),
+            Command::KickSpread { ids, span } => {
+                let behind =
+                    |place: usize| (*span as u128 * place as u128 / ids.len() as u128) as u64;
+                let mut dues = (0..ids.len()).map(|place| (now + behind(place)).min(LAST));
+                self.each(ids, |queue, id| queue.kick_job(now, id, dues.next().unwrap()))
+            }
             Command::Pause { group: Some(group), span } => {
                 self.pause_group(*group, groups::until(now, *span));
                 Outcome::Yes
@@ -314,7 +321,7 @@ impl Reference {
             return None;
         }
         let kicks = (self.totals.kicked, self.get(id)?.tally.kicked);
-        let is_kicked = self.kick_job(now, id);
+        let is_kicked = self.kick_job(now, id, now);
         let place = self.jobs.iter().position(|job| job.id == *id)?;
         if is_kicked {
             (self.totals.kicked, self.jobs[place].tally.kicked) = kicks;
@@ -360,12 +367,12 @@ impl Reference {
         handed
     }
 
-    fn kick_job(&mut self, now: u64, id: &Bytes) -> bool {
+    fn kick_job(&mut self, now: u64, id: &Bytes, due: u64) -> bool {
         let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
             return false;
         };
         if self.jobs[place].round.is_some() {
-            return self.kick_schedule(now, place);
+            return self.kick_schedule(now, place, due);
         }
         self.record_death_by(now, id);
         let job = &mut self.jobs[place];
@@ -379,7 +386,7 @@ impl Reference {
         }
         self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
         self.jobs[place].drop_open_edges();
-        self.wait(place, now);
+        self.wait(place, due);
         self.totals.kicked += 1;
         true
     }

@@ -328,14 +328,14 @@ impl Reference {
         passed_over
     }
 
-    pub fn kick_schedule(&mut self, now: u64, place: usize) -> bool {
+    pub fn kick_schedule(&mut self, now: u64, place: usize, due: u64) -> bool {
         let job = &mut self.jobs[place];
         let (state, has_come_back) = (job.state(now), job.has_come_back(now));
         let tally = job.tally_at(now);
         let round = job.round.as_mut().unwrap();
         match state {
             State::Dead => {
-                (round.occurrence, round.next, round.is_decided) = (now, None, false);
+                (round.occurrence, round.next, round.is_decided) = (due, None, false);
                 (job.attempt, job.reason) = (0, None);
             }
             State::Delayed => {
@@ -356,7 +356,7 @@ impl Reference {
             State::Ready | State::Reserved | State::Done | State::Held => return false,
         }
         self.jobs[place].tally = Tally { kicked: tally.kicked + 1, ..tally };
-        self.wait(place, now);
+        self.wait(place, due);
         self.totals.kicked += 1;
         true
     }

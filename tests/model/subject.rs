@@ -103,6 +103,9 @@ impl Subject {
         let queue = &mut self.queue;
         match command {
             Command::Add(command) => add(queue, told, command, calendar),
+            Command::Alike { adds, like, times } => {
+                add_alike(queue, told, (adds, *like, *times), calendar)
+            }
             Command::Pop { count, ttr, no_ack } => {
                 let mode = mode(*no_ack);
                 self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, calendar)
@@ -160,6 +163,12 @@ impl Subject {
                 queue,
                 told,
                 &core::KickJob { ids: core::Ids::from_slice(&all(ids)) },
+                |kicked| Outcome::Jobs(kicked.0),
+            ),
+            Command::KickSpread { ids, span } => done(
+                queue,
+                told,
+                &core::KickSpread { ids: core::Ids::from_slice(&all(ids)), span: millis(*span) },
                 |kicked| Outcome::Jobs(kicked.0),
             ),
             Command::Forget { ids } => done(
@@ -295,6 +304,56 @@ fn add(
     Outcome::Added { id: id.bytes().to_vec(), due: due.unix_ms(), replaced }
 }
 
+fn add_alike(
+    queue: &mut Queue,
+    told: &core::Circumstances,
+    (adds, like, times): (&[told::Add], told::Due, told::Times),
+    calendar: &mut dyn core::Calendar,
+) -> Outcome {
+    let first = told::Add { due: like, ..adds[0].clone() };
+    let group = first.options.group.map(groups::name);
+    let jobs = adds
+        .iter()
+        .map(|add| core::OneOfMany { id: add.id.as_ref().map(|bytes| id(bytes)), body: &add.body });
+    let times = match times {
+        told::Times::Same => core::Times::Same,
+        told::Times::Each => core::Times::Each(adds.iter().map(|add| due(add.due)).collect()),
+        told::Times::SpreadOver(ms) => core::Times::SpreadOver(millis(ms)),
+    };
+    let operation =
+        core::AddMany { like: new_job(&first, group.as_deref()), jobs: jobs.collect(), times };
+    match queue.apply_by(told, &operation, calendar) {
+        core::AddedMany::Yes(slots) => {
+            let id_of = |slot| queue.id_and_body(slot).unwrap().0.bytes().to_vec();
+            Outcome::Alike(slots.into_iter().map(|slot| slot.map(id_of)).collect())
+        }
+        core::AddedMany::Refused { place, why } => {
+            let why = match why {
+                core::Refusal::Twice(_) => Outcome::Twice,
+                core::Refusal::As(added) => refused(added),
+            };
+            Outcome::RefusedAt(place, Box::new(why))
+        }
+    }
+}
+
+fn refused(added: core::Added) -> Outcome {
+    match added {
+        core::Added::Taken => Outcome::No,
+        core::Added::Full => Outcome::Full,
+        core::Added::Never => Outcome::Never,
+        core::Added::Unconnected(fault) => Outcome::Unconnected(*fault),
+        no_error => panic!("{no_error:?} is no reason to refuse anything"),
+    }
+}
+
+fn due(due: told::Due) -> core::Due {
+    match due {
+        told::Due::In(delay) => core::Due::In(millis(delay)),
+        told::Due::At(time) => core::Due::At(at(time)),
+    }
+}
+
 fn finish(
     queue: &mut Queue,
     told: &core::Circumstances,
@@ -312,13 +371,7 @@ fn finish(
         core::DoneOutcome::Yes { ids } => {
             Outcome::Followed(ids.into_iter().map(|id| id.map(Vec::from)).collect())
         }
-        core::DoneOutcome::Refused(added) => Outcome::Refused(Box::new(match added {
-            core::Added::Taken => Outcome::No,
-            core::Added::Full => Outcome::Full,
-            core::Added::Never => Outcome::Never,
-            core::Added::Unconnected(fault) => Outcome::Unconnected(*fault),
-            no_error => panic!("{no_error:?} is no reason to refuse anything"),
-        })),
+        core::DoneOutcome::Refused(added) => Outcome::Refused(Box::new(refused(added))),
     }
 }
 
@@ -336,10 +389,7 @@ fn new_job<'a>(add: &'a told::Add, group: Option<&'a [u8]>) -> core::Add<'a> {
     core::Add {
         id: add.id.as_ref().map(|bytes| id(bytes)),
         body: &add.body,
-        due: match add.due {
-            told::Due::In(delay) => core::Due::In(millis(delay)),
-            told::Due::At(time) => core::Due::At(at(time)),
-        },
+        due: due(add.due),
         ttr: ttr.map(millis),
         priority,
         attempts: attempts.map(core::Attempts::new),

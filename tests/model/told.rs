@@ -99,6 +99,14 @@ pub enum Due {
     At(u64),
 }
 
+/// When jobs that are alike are due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Times {
+    Same,
+    Each,
+    SpreadOver(u64),
+}
+
 impl Due {
     pub fn counted_from(self, now: u64) -> u64 {
         match self {
@@ -226,6 +234,13 @@ pub enum When {
 #[derive(Clone, Debug)]
 pub enum Command {
     Add(Add),
+    /// These, in one step. They differ by ids, bodies and times, and the times are what these make
+    /// of the first one's.
+    Alike {
+        adds: Vec<Add>,
+        like: Due,
+        times: Times,
+    },
     Pop {
         count: usize,
         ttr: Option<u64>,
@@ -270,6 +285,10 @@ pub enum Command {
     KickJob {
         ids: Vec<Bytes>,
     },
+    KickSpread {
+        ids: Vec<Bytes>,
+        span: u64,
+    },
     Forget {
         ids: Vec<Bytes>,
     },
@@ -295,6 +314,7 @@ impl Command {
     pub fn name(&self) -> &'static str {
         match self {
             Command::Add(_) => "add",
+            Command::Alike { .. } => "add alike",
             Command::Pop { no_ack: false, .. } => "pop",
             Command::Pop { .. } => "pop noack",
             Command::PopById { .. } => "pop by id",
@@ -306,6 +326,7 @@ impl Command {
             Command::Bury { .. } => "bury",
             Command::Delete { .. } => "delete",
             Command::KickJob { .. } => "kickjob",
+            Command::KickSpread { .. } => "kickspread",
             Command::Forget { .. } => "forget",
             Command::ForgetGroups => "forget groups",
             Command::Pause { .. } => "pause",
@@ -347,6 +368,12 @@ pub enum Outcome {
     Followed(Vec<Option<Bytes>>),
     /// Nothing, since an ADD would have come to this.
     Refused(Box<Outcome>),
+    /// These were added; none where that left things as they were.
+    Alike(Vec<Option<Bytes>>),
+    /// Nothing, since the one at this place would have come to this.
+    RefusedAt(usize, Box<Outcome>),
+    /// One before it has its id.
+    Twice,
     /// An edge can't be.
     Unconnected(EdgeFault),
 }
@@ -379,7 +406,10 @@ impl Outcome {
             | Outcome::Jobs(0)
             | Outcome::Renewed(_, 0)
             | Outcome::Refused(_)
+            | Outcome::RefusedAt(..)
+            | Outcome::Twice
             | Outcome::Unconnected(_) => false,
+            Outcome::Alike(ids) => ids.iter().any(Option::is_some),
             Outcome::Over { was_there } => *was_there,
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
             Outcome::Yes

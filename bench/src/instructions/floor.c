@@ -81,6 +81,23 @@ static int add(Ctx *ctx, Str **args, int count) {
     return ReplyWithString(ctx, args[2]);
 }
 
+/* key n id body [id body ...] [name number ...] */
+static int madd(Ctx *ctx, Str **args, int count) {
+    Key *key;
+    long long number, jobs;
+    Queue *queue = open_queue(ctx, args[1], &key);
+    StringToLongLong(args[2], &jobs);
+    int end = 3 + 2 * jobs;
+    for (int at = end + 1; at < count; at++) StringToLongLong(args[at], &number);
+    ReplyWithArray(ctx, jobs);
+    for (int at = 3; at < end; at += 2) {
+        push(queue, args[at], args[at + 1]);
+        ReplyWithString(ctx, args[at]);
+    }
+    CloseKey(key);
+    return ReplicateVerbatim(ctx);
+}
+
 /* key [COUNT number]: the lease is the job's number */
 static int pop(Ctx *ctx, Str **args, int count) {
     Key *key;
@@ -125,6 +142,7 @@ __attribute__((visibility("default"))) int RedisModule_OnLoad(Ctx *ctx) {
     Methods methods = {.version = 1, .free = free_queue};
     type = CreateDataType(ctx, "dq--floor", 0, &methods);
     CreateCommand(ctx, "dq.add", add, "write deny-oom fast", 1, 1, 1);
+    CreateCommand(ctx, "dq.madd", madd, "write deny-oom", 1, 1, 1);
     CreateCommand(ctx, "dq.pop", pop, "write fast", 1, 1, 1);
     CreateCommand(ctx, "dq.finish", finish, "write fast", 1, 1, 1);
     return 0;

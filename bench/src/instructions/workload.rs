@@ -1,6 +1,8 @@
 //! What the rows of the table do. Bodies are of 100 bytes, ids and keys of 16, one key, one
 //! connection.
 
+use std::ops::Range;
+
 use anyhow::{ensure, Result};
 
 use super::driver::Driver;
@@ -12,6 +14,7 @@ use crate::wire::{encode, Reply};
 pub const N: usize = 20_480;
 const BODY: [u8; 100] = [b'b'; 100];
 const BATCH: usize = 16;
+const HUNDRED: usize = 100;
 
 pub struct Workload {
     /// As the ceilings and JSON name it.
@@ -40,6 +43,9 @@ enum Kind {
     StreamAdd,
     SortedSetAdd,
     Add,
+    /// Many in one command, at once, or each with its DELAY drawn over an hour.
+    AddMany,
+    AddManyDrawn,
     AddDelayed,
     AddDrawn,
     AddEvery,
@@ -72,7 +78,7 @@ const fn limited(name: &'static str, title: &'static str, jobs: usize) -> Worklo
     Workload { name, title, jobs, kind: Kind::Pop, crowd: None, first }
 }
 
-pub const WORKLOADS: [Workload; 11] = [
+pub const WORKLOADS: [Workload; 15] = [
     single("ping", "PING", Kind::Ping),
     single("set", "SET", Kind::Set),
     single("xadd", "XADD", Kind::StreamAdd),
@@ -80,6 +86,10 @@ pub const WORKLOADS: [Workload; 11] = [
     single("add", "DQ.ADD", Kind::Add),
     single("add-delay-ttr", "DQ.ADD with DELAY and TTR", Kind::AddDelayed),
     single("add-drawn", "… with DELAY drawn over an hour", Kind::AddDrawn),
+    batches("madd-16", "DQ.MADD of 16, a job", Kind::AddMany, BATCH),
+    batches("madd-100", "DQ.MADD of 100, a job", Kind::AddMany, HUNDRED),
+    batches("madd-16-drawn", "… 16 with DELAYS drawn over an hour", Kind::AddManyDrawn, BATCH),
+    batches("madd-100-drawn", "… 100 with DELAYS drawn over an hour", Kind::AddManyDrawn, HUNDRED),
     single("pop", "DQ.POP", Kind::Pop),
     single("finish", "DQ.FINISH", Kind::Finish),
     batches("pop-16", "DQ.POP COUNT 16, a job", Kind::Pop, BATCH),
@@ -113,7 +123,13 @@ impl Workload {
         is_plain
             && matches!(
                 self.kind,
-                Kind::Add | Kind::AddDelayed | Kind::AddDrawn | Kind::Pop | Kind::Finish
+                Kind::Add
+                    | Kind::AddMany
+                    | Kind::AddManyDrawn
+                    | Kind::AddDelayed
+                    | Kind::AddDrawn
+                    | Kind::Pop
+                    | Kind::Finish
             )
     }
 
@@ -133,7 +149,7 @@ impl Workload {
         let first = match self.kind {
             Kind::Pop | Kind::Finish | Kind::FinishEdge | Kind::FinishLastEdge => 0,
             _ => {
-                driver.run(&self.commands(0, &[]), 1)?;
+                driver.run(&self.commands(0, &[]), self.jobs)?;
                 return Ok(self.commands(N, &[]));
             }
         };
@@ -158,10 +174,17 @@ impl Workload {
         }
     }
 
+    /// The jobs of each command, the last one's fewer.
+    fn ranges(&self, first: usize) -> impl Iterator<Item = Range<usize>> + '_ {
+        let end = first + N;
+        (first..end).step_by(self.jobs).map(move |start| start..end.min(start + self.jobs))
+    }
+
     fn commands(&self, first: usize, deliveries: &[Delivery]) -> Vec<Vec<u8>> {
         let count = self.jobs.to_string();
         let each_job = |make: &dyn Fn(usize) -> Vec<u8>| (first..first + N).map(make).collect();
         let each_batch = |make: &dyn Fn(usize) -> Vec<u8>| (0..N / self.jobs).map(make).collect();
+        let drawn = |number| fastrand::Rng::with_seed(number as u64).u64(1..=3_600_000).to_string();
         match self.kind {
             Kind::Ping => each_job(&|_| command(&[b"PING"])),
             Kind::Set => each_job(&|number| command(&[b"SET", &id(number), &BODY])),
@@ -175,9 +198,19 @@ impl Workload {
                 each_job(&|number| add(number, &[b"DELAY", b"3600000", b"TTR", b"30000"]))
             }
             Kind::AddDrawn => each_job(&|number| {
-                let delay_ms = fastrand::Rng::with_seed(number as u64).u64(1..=3_600_000);
-                add(number, &[b"DELAY", delay_ms.to_string().as_bytes(), b"TTR", b"30000"])
+                add(number, &[b"DELAY", drawn(number).as_bytes(), b"TTR", b"30000"])
             }),
+            Kind::AddMany => self.ranges(first).map(|numbers| add_many(numbers, &[])).collect(),
+            Kind::AddManyDrawn => {
+                let of_range = |numbers: Range<usize>| {
+                    let delays: Vec<String> = numbers.clone().map(drawn).collect();
+                    let mut options: Vec<&[u8]> = vec![b"DELAYS"];
+                    options.extend(delays.iter().map(|delay| delay.as_bytes()));
+                    options.extend([&b"TTR"[..], b"30000"]);
+                    add_many(numbers, &options)
+                };
+                self.ranges(first).map(of_range).collect()
+            }
             Kind::AddEvery => each_job(&|number| add(number, &[b"EVERY", b"3600000"])),
             Kind::AddCron => {
                 each_job(&|number| add(number, &[b"CRON", b"30 2 * * *", b"TZ", b"Europe/Berlin"]))
@@ -250,6 +283,15 @@ fn finish(deliveries: &[Delivery]) -> Vec<u8> {
 fn add(number: usize, options: &[&[u8]]) -> Vec<u8> {
     let id = id(number);
     let mut words: Vec<&[u8]> = vec![b"DQ.ADD", b"queue", &id, &BODY];
+    words.extend(options);
+    command(&words)
+}
+
+fn add_many(numbers: Range<usize>, options: &[&[u8]]) -> Vec<u8> {
+    let count = numbers.len().to_string();
+    let ids: Vec<Vec<u8>> = numbers.map(id).collect();
+    let mut words: Vec<&[u8]> = vec![b"DQ.MADD", b"queue", count.as_bytes()];
+    words.extend(ids.iter().flat_map(|id| [&id[..], &BODY]));
     words.extend(options);
     command(&words)
 }

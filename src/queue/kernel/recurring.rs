@@ -89,6 +89,7 @@ impl Queue {
         &mut self,
         now: Time,
         slot: Slot,
+        due: Time,
         cause: Cause,
     ) -> Option<()> {
         let job = self.view(slot)?;
@@ -97,10 +98,10 @@ impl Queue {
         let run_state = job.run_state_at(now)?;
         match state {
             State::Dead => {
-                self.set_run_state(slot, run_state.revived(now));
+                self.set_run_state(slot, run_state.revived(due));
                 self.transition(
                     slot,
-                    &Transition::new(cause, now, now, &Progress::default()).because(Reason::None),
+                    &Transition::new(cause, now, due, &Progress::default()).because(Reason::None),
                 );
             }
             State::Delayed if has_failed || attempt == 0 => {

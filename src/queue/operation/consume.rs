@@ -247,7 +247,7 @@ impl Queue {
         }
         match self.view(slot)?.state(now) {
             State::Ready => (),
-            State::Delayed | State::Dead => self.kick_job(now, slot, Cause::Called)?,
+            State::Delayed | State::Dead => self.kick_job(now, slot, now, Cause::Called)?,
             State::Reserved | State::Done | State::Held => return None,
         }
         let due = self.view(slot)?.due();

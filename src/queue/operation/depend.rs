@@ -32,7 +32,11 @@ impl Operation for Settle<'_> {
         let dead = |id: &&Id| queue.store.find(**id).filter(|slot| queue.is_dead_at(*slot, now));
         let slots: Vec<Slot> = self.ids.iter().filter_map(|id| dead(&id)).collect();
         slots.iter().for_each(|slot| queue.record_life(now, *slot));
-        Affected(slots.len().max(usize::from(queue.has_pending())))
+        let affected = slots.len().max(usize::from(queue.has_pending()));
+        if affected > 0 {
+            queue.ledger.checksum_mut().edges(affected, 4);
+        }
+        Affected(affected)
     }
 }
 

@@ -38,6 +38,14 @@ pub struct KickJob<'a> {
     pub ids: Ids<'a>,
 }
 
+/// Makes dead jobs due evenly over `span`, in this order; the rest is as with [`KickJob`]. O(log n)
+/// each.
+#[derive(Clone, Debug)]
+pub struct KickSpread<'a> {
+    pub ids: Ids<'a>,
+    pub span: Millis,
+}
+
 /// Nothing is handed out for so long, or nothing of a group; `None` is until [`Resume`].
 #[derive(Clone, Copy, Debug)]
 pub struct Pause<'a> {
@@ -128,7 +136,17 @@ impl Operation for KickJob<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        Affected(self.ids.iter().filter_map(|id| queue.kick_called(now, *id)).count())
+        Affected(self.ids.iter().filter_map(|id| queue.kick_called(now, *id, now)).count())
+    }
+}
+
+impl Operation for KickSpread<'_> {
+    type Outcome = Affected;
+
+    fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
+        let due = |place| now.spread(self.span, place, self.ids.len());
+        let ids = self.ids.iter().enumerate();
+        Affected(ids.filter_map(|(place, id)| queue.kick_called(now, *id, due(place))).count())
     }
 }
 
@@ -221,20 +239,26 @@ impl Queue {
         self.discard(slot, cause)
     }
 
-    fn kick_called(&mut self, now: Time, id: Id) -> Option<()> {
+    fn kick_called(&mut self, now: Time, id: Id, due: Time) -> Option<()> {
         let slot = self.store.find(id)?;
-        self.kick_job(now, slot, Cause::Kicked)
+        self.kick_job(now, slot, due, Cause::Kicked)
     }
 
-    /// Makes a job ready that is dead or delayed. It is kicked, or about to be handed out all the
-    /// same.
-    pub(in crate::queue) fn kick_job(&mut self, now: Time, slot: Slot, cause: Cause) -> Option<()> {
+    /// Makes a job ready that is delayed, or dead: that one at this due time. It is kicked, or about
+    /// to be handed out all the same.
+    pub(in crate::queue) fn kick_job(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        due: Time,
+        cause: Cause,
+    ) -> Option<()> {
         let job = self.view(slot)?;
         if job.schedule.is_some() {
-            return self.kick_scheduled(now, slot, cause);
+            return self.kick_scheduled(now, slot, due, cause);
         }
         match job.state(now) {
-            State::Dead => self.revive(now, slot, cause),
+            State::Dead => self.revive(now, slot, due, cause),
             State::Delayed => {
                 let waiting =
                     Progress { stage: Stage::Waiting, lease: None, ..self.store.progress(slot) };
@@ -246,11 +270,11 @@ impl Queue {
         Some(())
     }
 
-    fn revive(&mut self, now: Time, slot: Slot, cause: Cause) {
+    fn revive(&mut self, now: Time, slot: Slot, due: Time, cause: Cause) {
         self.drop_open_edges(slot);
         let expires_at = self.store.policy_of(slot).and_then(|policy| policy.expiry(now));
         let anew = Progress { expires_at, ..Progress::default() };
-        self.transition(slot, &Transition::new(cause, now, now, &anew).because(Reason::None));
+        self.transition(slot, &Transition::new(cause, now, due, &anew).because(Reason::None));
     }
 
     /// Until when nothing is handed out, if that is so `now`.

@@ -9,6 +9,7 @@
 //! | operation | from | verbs | what else it may change |
 //! | --- | --- | --- | --- |
 //! | [`Add`](produce::Add) | DQ.ADD | put; remove, of the job that it replaces; transition, by ENSURE | edges, from it and to it |
+//! | [`AddMany`](add_many::AddMany) | DQ.MADD | as Add, of each job | likewise |
 //! | [`Pop`](consume::Pop) | DQ.POP, DQ.MPOP, the timer for clients that wait | lease; remove, by NOACK; transition, of late runs | the lease counter, RATE, turns of groups |
 //! | [`PopById`](consume::PopById) | DQ.POP ID | as Pop, and a delayed or dead job is kicked first | likewise |
 //! | [`PassOver`](passed_over::PassOver) | the timer, before a sink | transition, of late runs | |
@@ -18,6 +19,7 @@
 //! | [`Touch`](work::Touch), [`Renew`](renew::Renew) | DQ.TOUCH, DQ.RENEW | transition, of the lease | a checkpoint |
 //! | [`Bury`](work::Bury) | DQ.BURY | transition to dead | |
 //! | [`KickJob`](manage::KickJob) | DQ.KICK, DQ.KICKJOB | transition to ready | open edges of a held job are dropped |
+//! | [`KickSpread`](manage::KickSpread) | DQ.KICK SPREAD (`KICKSPREAD`) | transition to delayed | likewise |
 //! | [`Remove`](manage::Remove) | DQ.DEL, DQ.PURGE, the timer (`FORGET`) | remove | edges to the jobs that wait for it |
 //! | [`Resume`](manage::Resume) | DQ.RESUME | transition, of held jobs | the pause of the queue or a group |
 //! | [`Pause`](manage::Pause), [`Alter`](manage::Alter) | DQ.PAUSE, DQ.ALTER | none | pauses; settings and limits |
@@ -25,6 +27,8 @@
 //! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
 //! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
 
+pub mod add_many;
+pub mod admission;
 pub mod consume;
 pub mod depend;
 pub mod done;

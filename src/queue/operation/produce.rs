@@ -1,5 +1,7 @@
 //! What producers do: add jobs.
 
+use std::num::NonZeroU64;
+
 use super::new_edges::{EdgeFault, NewEdges};
 use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
@@ -271,6 +273,12 @@ impl Queue {
     }
 
     pub(in crate::queue) fn is_full(&self) -> bool {
-        self.limits.settings().max_jobs.is_some_and(|max| self.len() as u64 >= max.get())
+        self.room_beside(0) == 0
+    }
+
+    /// How many more jobs the queue may hold, once so many have left.
+    pub(in crate::queue) fn room_beside(&self, leave: usize) -> u64 {
+        let max = self.limits.settings().max_jobs.map_or(u64::MAX, NonZeroU64::get);
+        max.saturating_sub((self.len() - leave) as u64)
     }
 }

@@ -16,6 +16,7 @@ mod large;
 mod late;
 mod limits;
 mod looks;
+mod many;
 mod numbers;
 mod operators;
 mod pending;

@@ -13,6 +13,7 @@
 //! | `ADD id [+delay or =at] [ttr=60] [prio=128] [tries=0] [base=0 max=0] [ttl=0] [keep=0] [late=0] [group=x] [body=x] [REPLACE or NX]` | when it is due, `replaced` and when, `taken`, `full`; for the id `*`: the id |
 //! | `ADD … every=ms or cron=step [misfire=all] [jitter=] [runs=] [until=] [ENSURE]` | the same, `unchanged`, `never`, `ended` |
 //! | `ADD … [after=a,b or before=a,b] [RUN] [HOLD]` | the same, or what is wrong with an edge, and the id |
+//! | `MADD id,id,* [spread=ms or delays=ms,ms,ms] [as ADD]` | the id of each, `left` where there is none; what is wrong, and with which, from 0 |
 //! | `UNHOLD id [id …]` | how many were on hold |
 //! | `DEPS id`, `EDGES id` | what it waits for: `a:done=x b:ready`; how many edges are open, lead to it, lead from it |
 //! | `BEHIND` | how many held jobs wait for a dead one |
@@ -57,7 +58,7 @@ use super::groups::group_of;
 use super::numbers::{number, shown};
 use super::operators::alteration;
 use super::rounds::Multiples;
-use super::words::{checkpoint, done_of, followed, new_job, unconnected};
+use super::words::{added_many, checkpoint, done_of, followed, many_of, new_job, unconnected};
 use super::*;
 use crate::queue::memory::slab::Slot;
 
@@ -166,6 +167,10 @@ impl Session {
         self.queues.queue.advance(self.told.now);
         match words[0] {
             "ADD" => self.add(&words),
+            "MADD" => {
+                let added = self.apply(&many_of(&words));
+                added_many(self.queue(), &added)
+            }
             "POP" => self.pop(&words[1..]),
             "TAKE" => self.take(&words[1..]),
             "FINISH" => {
@@ -204,8 +209,13 @@ impl Session {
                 let slots = self.queue().peek(State::Dead, number(words[1]) as usize);
                 let names = self.names(&slots);
                 let ids: Vec<Id> = names.split_whitespace().map(id).collect();
-                assert_eq!(self.apply(&KickJob { ids: Ids::from_slice(&ids) }).0, ids.len());
-                names
+                let (ids, span) = (Ids::from_slice(&ids), words.get(2).map(|ms| span(number(ms))));
+                let kicked = match span {
+                    Some(span) => self.apply(&KickSpread { ids: ids.clone(), span }),
+                    None => self.apply(&KickJob { ids: ids.clone() }),
+                };
+                assert_eq!(kicked.0, ids.len());
+                names.clone()
             }
             "KICKJOB" => {
                 let ids: Vec<Id> = words[1..].iter().map(|name| id(name)).collect();

@@ -82,11 +82,53 @@ pub fn followed(followed: &DoneOutcome) -> String {
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        DoneOutcome::Refused(Added::Taken) => "taken".into(),
-        DoneOutcome::Refused(Added::Full) => "full".into(),
-        DoneOutcome::Refused(Added::Never) => "never".into(),
-        DoneOutcome::Refused(Added::Unconnected(fault)) => unconnected(fault),
-        DoneOutcome::Refused(no_error) => panic!("{no_error:?} is no error"),
+        DoneOutcome::Refused(added) => refused(added),
+    }
+}
+
+fn refused(added: &Added) -> String {
+    match added {
+        Added::Taken => "taken".into(),
+        Added::Full => "full".into(),
+        Added::Never => "never".into(),
+        Added::Unconnected(fault) => unconnected(fault),
+        Added::New { .. }
+        | Added::Replaced { .. }
+        | Added::Left
+        | Added::Unchanged { .. }
+        | Added::Over { .. } => panic!("{added:?} is no error"),
+    }
+}
+
+/// `MADD a,b,* [spread=ms] [delays=1,2,3] [as ADD]`.
+pub fn many_of<'w>(words: &[&'w str]) -> AddMany<'w> {
+    let is_of_times = |word: &&str| word.starts_with("spread=") || word.starts_with("delays=");
+    let others: Vec<&str> = words.iter().filter(|word| !is_of_times(word)).copied().collect();
+    let times = words.iter().find(|word| is_of_times(word)).map(|word| word.split_once('='));
+    let times = match times.flatten() {
+        Some(("spread", ms)) => Times::SpreadOver(span(number(ms))),
+        Some((_, all)) => Times::Each(all.split(',').map(|ms| Due::In(span(number(ms)))).collect()),
+        None => Times::Same,
+    };
+    let one = |name| OneOfMany { id: (name != "*").then(|| id(name)), body: b"x" };
+    let jobs = words[1].split(',').map(one).collect();
+    AddMany { like: new_job(&others), jobs, times }
+}
+
+pub fn added_many(queue: &Queue, added: &AddedMany) -> String {
+    match added {
+        AddedMany::Yes(slots) => {
+            let names = slots.iter().map(|slot| match slot {
+                Some(slot) => String::from_utf8_lossy(queue.id_and_body(*slot).unwrap().0.bytes())
+                    .into_owned(),
+                None => "left".into(),
+            });
+            names.collect::<Vec<_>>().join(" ")
+        }
+        AddedMany::Refused { place, why: Refusal::Twice(_) } => format!("twice at {place}"),
+        AddedMany::Refused { place, why: Refusal::As(added) } => {
+            format!("{} at {place}", refused(added))
+        }
     }
 }
 

@@ -57,6 +57,14 @@ impl Time {
         }
     }
 
+    /// The time of one of `count` jobs that are spread evenly over `span` from here on, by its place
+    /// from 0.
+    pub fn spread(self, span: Millis, place: usize, count: usize) -> Time {
+        let behind = u128::from(span.0) * place as u128 / count.max(1) as u128;
+        let behind = u64::try_from(behind).ok().and_then(Millis::new).unwrap_or(span);
+        self.saturating_add(behind)
+    }
+
     /// The time `span` earlier, [`Time::ZERO`] at the earliest.
     pub const fn saturating_sub(self, span: Millis) -> Time {
         Time(self.0.saturating_sub(span.0))

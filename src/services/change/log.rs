@@ -67,6 +67,8 @@ pub enum Internal {
     Settle,
     /// A sink passes over runs of schedules.
     PassOver,
+    /// Dead jobs come due evenly over a span: the span in milliseconds, then their ids.
+    KickSpread,
 }
 
 impl Internal {
@@ -75,11 +77,12 @@ impl Internal {
             Internal::Forget => c"FORGET",
             Internal::Settle => c"SETTLE",
             Internal::PassOver => c"PASSOVER",
+            Internal::KickSpread => c"KICKSPREAD",
         }
     }
 
     pub fn called(name: &[u8]) -> Option<Internal> {
-        let all = [Internal::Forget, Internal::Settle, Internal::PassOver];
+        let all = [Internal::Forget, Internal::Settle, Internal::PassOver, Internal::KickSpread];
         all.into_iter().find(|entry| name.eq_ignore_ascii_case(entry.name().to_bytes()))
     }
 }

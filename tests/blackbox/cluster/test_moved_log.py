@@ -64,10 +64,10 @@ def test_a_busy_queue_moves_with_its_slot_and_its_log(cluster: Cluster) -> None:
     with source.client() as r:
         OfOneSlot(r, seed=31, queues=QUEUES).run(commands=1_500)
         come_to_rest(r)
-        for queue in QUEUES:
-            r.execute_command("DQ.ALTER", queue, "MAXJOBS", 0)
     cluster.begin_move(SLOT, target)
     keys = cluster.call(source, "CLUSTER", "GETKEYSINSLOT", SLOT, 100)
+    for key in keys:
+        cluster.call(source, "DQ.ALTER", key, "MAXJOBS", 0)
     busy = [("DQ.ADD", key, "*", "x") for _ in range(300) for key in keys]
     busy += [("DQ.POP", key, "COUNT", 7, "TTR", HOUR_MS) for key in keys]
     digest = ("DEBUG", "DIGEST-VALUE", *keys)

@@ -23,6 +23,7 @@ READS = [
 ]
 WRITES = [
     ("DQ.ADD", "q", "b", "x"),
+    ("DQ.MADD", "q", 2, "m1", "x", "m2", "x"),
     ("DQ.POP", "q"),
     ("DQ.POP", "q", "BLOCK", 20_000),
     ("DQ.MPOP", 1, "q"),

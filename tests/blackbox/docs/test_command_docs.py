@@ -119,7 +119,7 @@ def check_details(arguments: list[dict[str, Any]], *, has_display_text: bool) ->
         is_group = argument["type"] in ("oneof", "block")
         display_text = argument["name"] if has_display_text and not is_group else None
         assert argument.get("display_text") == display_text
-        assert set(argument.get("flags", [])) <= {"optional", "multiple"}
+        assert set(argument.get("flags", [])) <= {"optional", "multiple", "multiple_token"}
         check_details(argument.get("arguments", []), has_display_text=has_display_text)
 
 

@@ -48,6 +48,9 @@ def word(text: str) -> Any:
         (argument("n", "integer", "COUNT", "optional"), "[COUNT n]"),
         (argument("id", flags="multiple"), "id [id ...]"),
         (argument("id", flags="optional multiple"), "[id ...]"),
+        (argument("ms", "integer", "DELAYS", "multiple"), "DELAYS ms [ms ...]"),
+        (argument("ms", "integer", "DELAYS", "optional multiple"), "[DELAYS ms [ms ...]]"),
+        (argument("ms", "integer", "AT", "optional multiple multiple_token"), "[AT ms ...]"),
         (argument("which", "oneof", parts=[argument("id"), word("*")]), "id|*"),
         (
             argument("what", "oneof", parts=[argument("records", token="GROUPS"), argument("id")]),

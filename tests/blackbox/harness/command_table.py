@@ -40,6 +40,15 @@ COMMANDS = [
         example="dq.add the-key id body DELAY 5 NX",
     ),
     Expected(
+        name="dq.madd",
+        arity=-5,
+        flags={"write", "module", "denyoom"},
+        categories={"@write", "@slow"},
+        key_flags=UPDATE,
+        example="dq.madd the-key 2 id body * body SPREAD 5",
+        since="0.3.0",
+    ),
+    Expected(
         name="dq.pop",
         arity=-2,
         flags={"write", "blocking", "module"},

@@ -23,7 +23,8 @@ return handed_out
 
 # How often each kind of command comes, of a hundred or so.
 WEIGHTS = {
-    "add": 50,
+    "add": 45,
+    "madd": 3,
     "pop": 20,
     "mpop": 5,
     "finish": 14,
@@ -75,7 +76,9 @@ class Workload:
     def _take(self, words: Words, reply: Any) -> None:
         """Accepts expected errors, and notes deliveries."""
         if isinstance(reply, redis.ResponseError):
-            assert str(reply).startswith(("EXISTS", "FULL", "no such key")), (words, reply)
+            expected = ("EXISTS", "FULL", "no such key")
+            is_twice = words[0] == "DQ.MADD" and str(reply).endswith("is given twice")
+            assert is_twice or str(reply).startswith(expected), (words, reply)
             return
         match words[0]:
             case "DQ.POP" if reply:
@@ -114,13 +117,32 @@ class Workload:
             yield from self._random.choice([(0, 0), (1, 1), (2, 10), (10, 200), (50, FAR)])
 
     def _add(self, queue: str) -> Iterator[str | int]:
+        yield from ("DQ.ADD", queue, *self._new_job(), *self._due(), *self._options())
+
+    def _madd(self, queue: str) -> Iterator[str | int]:
+        count = self._random.randint(1, 5)
+        yield from ("DQ.MADD", queue, count)
+        for _ in range(count):
+            yield from self._new_job()
+        if self._random.random() < 0.3:
+            yield from ("DELAYS", *self._random.choices([0, 1, 5, 20, 200, FAR], k=count))
+        else:
+            yield from self._due()
+            yield from self._maybe(0.4, "SPREAD", 0, 7, 200, FAR)
+        yield from self._options()
+
+    def _new_job(self) -> tuple[str, str]:
         chance = self._random
-        yield from ("DQ.ADD", queue, chance.choice([*IDS, *IDS, "*"]))
-        yield "x" * chance.choice([0, 1, 10, 1000])
+        return chance.choice([*IDS, *IDS, "*"]), "x" * chance.choice([0, 1, 10, 1000])
+
+    def _due(self) -> Iterator[str | int]:
+        chance = self._random
         if chance.random() < 0.5:
             yield from ("DELAY", chance.choice([0, 1, 5, 20, 200, FAR]))
         elif chance.random() < 0.3:
             yield from ("AT", chance.choice([0, 1_000_000, 2**48 - 1]))
+
+    def _options(self) -> Iterator[str | int]:
         yield from self._maybe(0.7, "TTR", 1, 2, 10, 30, 60_000)
         yield from self._maybe(0.5, "PRIORITY", 0, 1, 128, 255)
         yield from self._maybe(0.5, "ATTEMPTS", 0, 1, 2, 3)
@@ -128,8 +150,8 @@ class Workload:
         yield from self._maybe(0.25, "TTL", 1, 5, 30, 200, FAR)
         yield from self._maybe(0.25, "KEEP", 0, 1, 20, 200, FAR)
         yield from self._maybe_group(0.4)
-        if chance.random() < 0.6:
-            yield chance.choice(["NX", "REPLACE"])
+        if self._random.random() < 0.6:
+            yield self._random.choice(["NX", "REPLACE"])
 
     def _pop(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.POP", queue)
@@ -189,6 +211,7 @@ class Workload:
     def _kick(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.KICK", queue)
         yield from self._maybe(0.5, "COUNT", 1, 3, 100)
+        yield from self._maybe(0.3, "SPREAD", 0, 7, 200, FAR)
 
     def _kickjob(self, queue: str) -> Words:
         return ("DQ.KICKJOB", queue, *self._random.sample(IDS, 3))

@@ -18,6 +18,7 @@ ID_AND_LEASE = ["", " {}", " {} a"]
     ("command", "tails"),
     [
         ("dq.add", ["", " {}", " {} a"]),
+        ("dq.madd", ["", " {}", " {} 1", " {} 1 a", " {} 2 a x b"]),
         ("dq.pop", [""]),
         ("dq.mpop", ["", " 1"]),
         ("dq.finish", ONE_ID),

@@ -21,23 +21,27 @@ LIMIT = (0, COUNT_MAX)
 FLAG, TEXT, STATE, PAIR, PATTERN, JOB = "flag", "text", "state", "pair", "pattern", "job"
 CONSUMER = {"COUNT": COUNT, "BLOCK": MILLIS, "TTR": SPAN, "NOACK": FLAG, "WITHDUE": FLAG}
 
+# What DQ.ADD and DQ.MADD share.
+NEW_JOB = {
+    "DELAY": MILLIS,
+    "AT": MILLIS,
+    "TTR": SPAN,
+    "PRIORITY": (0, 255),
+    "ATTEMPTS": LIMIT,
+    "BACKOFF": PAIR,
+    "TTL": SPAN,
+    "KEEP": MILLIS,
+    "LATE": MILLIS,
+    "GROUP": JOB,
+    "HOLD": FLAG,
+    "NX": FLAG,
+    "REPLACE": FLAG,
+}
+
 # Each command that has options: all of them, with the range of a number or another kind of value.
 OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
-    "DQ.ADD {} a x": {
-        "DELAY": MILLIS,
-        "AT": MILLIS,
-        "TTR": SPAN,
-        "PRIORITY": (0, 255),
-        "ATTEMPTS": LIMIT,
-        "BACKOFF": PAIR,
-        "TTL": SPAN,
-        "KEEP": MILLIS,
-        "LATE": MILLIS,
-        "GROUP": JOB,
-        "HOLD": FLAG,
-        "NX": FLAG,
-        "REPLACE": FLAG,
-    },
+    "DQ.ADD {} a x": NEW_JOB,
+    "DQ.MADD {} 2 m1 x m2 x": NEW_JOB | {"SPREAD": MILLIS},
     "DQ.POP {}": CONSUMER,
     "DQ.MPOP 1 {}": CONSUMER,
     "DQ.RELEASE {} reserved <lease>": {
@@ -52,7 +56,7 @@ OPTIONS: dict[str, dict[str, tuple[int, int] | str]] = {
     "DQ.DONE {} reserved <lease>": {"RESULT": TEXT, "KEEP": MILLIS},
     "DQ.BURY {} reserved <lease>": {"REASON": TEXT},
     "DQ.RESULT {} done": {"BLOCK": MILLIS},
-    "DQ.KICK {}": {"COUNT": COUNT},
+    "DQ.KICK {}": {"COUNT": COUNT, "SPREAD": MILLIS},
     "DQ.PAUSE {}": {"GROUP": JOB, "FOR": SPAN},
     "DQ.RESUME {}": {"GROUP": JOB},
     "DQ.PURGE {} STATE dead": {"OLDER": MILLIS, "COUNT": COUNT},
@@ -203,7 +207,7 @@ def test_options_of_other_commands_are_refused(
         for option in options
     }
     # Its value is more than one word: test_dependencies.py has it.
-    own |= {"AFTER"} if name == "DQ.ADD" else set()
+    own |= {"AFTER"} if name in ("DQ.ADD", "DQ.MADD") else set()
     foreign = {option for options in OPTIONS.values() for option in options} - own
     # Those that the command has already.
     foreign -= set(command.split())
@@ -558,6 +562,7 @@ def test_the_observer_sees_every_change(lone: Server, lone_session: Session) -> 
         "DQ.RESUME q GROUP g",
         "DQ.ALTER q KEEP 5",
         "DQ.ALTER somebody KEEP 5",
+        "DQ.MADD q 2 m1 x m2 x",
         "SET other x",
     ]:
         observer = Observer(lone)

@@ -33,6 +33,7 @@ COMMANDS = [
     "DQ.ADD {} a x",
     "DQ.ADD {} * x DELAY 1000 REPLACE",
     "DQ.ADD {} a x AFTER 1 b",
+    "DQ.MADD {} 2 a x c x",
     "DQ.POP {}",
     "DQ.POP {} BLOCK 1 NOACK",
     "DQ.MPOP 1 {}",

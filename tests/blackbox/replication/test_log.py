@@ -23,7 +23,7 @@ LOGGED = {
     b"DQ.APPLY",
     *(
         b"DQ." + name
-        for name in b"ADD POP FINISH RELEASE TOUCH BURY DEL KICKJOB PAUSE RESUME ALTER".split()
+        for name in b"ADD MADD POP FINISH RELEASE TOUCH BURY DEL KICKJOB PAUSE RESUME ALTER".split()
     ),
 }
 

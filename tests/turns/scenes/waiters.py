@@ -53,6 +53,14 @@ def served(s: Subject, waiters: int) -> None:
         ):
             s.call("DQ.ADD", "q", "one", "x")
         make_queue(s)
+        words = [word for n in range(2 * waiters) for word in (n, "x" * 100)]
+        with (
+            crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0) as lines,
+            s.turn("MADD of 10,000", BATCH),
+        ):
+            s.call("DQ.MADD", "q", 2 * waiters, *words)
+            assert lines[-1].receive()
+        make_queue(s)
         with (
             crowd(s, waiters, "DQ.POP", "q", "BLOCK", 0),
             s.turn("a transaction with an ADD for each", BATCH),

@@ -1,0 +1,163 @@
+//! Adding many jobs that are alike, in one step.
+
+use super::admission::Admission;
+use super::produce::{Add, Added, IfTaken};
+use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::queue::Queue;
+use crate::queue::memory::slab::Slot;
+use crate::queue::value::due::Due;
+use crate::queue::value::ids::Id;
+use crate::queue::value::recurrence::Calendar;
+use crate::queue::value::time::{Millis, Time};
+
+/// More at once would hold up the others. Part of what is logged: it must stay as it is.
+pub const ADD_MANY_MAX: usize = 10_000;
+
+/// Adds jobs in this order: all of them, or none. O(log n) each, and for each edge.
+#[derive(Clone, Debug)]
+pub struct AddMany<'a> {
+    /// What is said of all of them. Its id and its body count for nothing, and it has no schedule.
+    pub like: Add<'a>,
+    /// At most [`ADD_MANY_MAX`].
+    pub jobs: Vec<OneOfMany<'a>>,
+    pub times: Times,
+}
+
+/// Of one of the jobs. Without an id, the queue makes one.
+#[derive(Clone, Copy, Debug)]
+pub struct OneOfMany<'a> {
+    pub id: Option<Id<'a>>,
+    pub body: &'a [u8],
+}
+
+/// When the jobs are due.
+#[derive(Clone, Debug)]
+pub enum Times {
+    /// All as `like` is.
+    Same,
+    /// Each at its own time.
+    Each(Vec<Due>),
+    /// The first as `like` is, the others evenly over this span behind it.
+    SpreadOver(Millis),
+}
+
+/// What became of an [`AddMany`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AddedMany {
+    /// The jobs; `None` where the id was taken, and that was asked for (`IfTaken::Leave`).
+    Yes(Vec<Option<Slot>>),
+    /// The job at this place, from 0, can't be added. Nothing has happened.
+    Refused { place: usize, why: Refusal },
+}
+
+/// Why one of the jobs can't be added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// One before it has this id, too.
+    Twice(Box<[u8]>),
+    /// An [`Add`] of it would come to this.
+    As(Added),
+}
+
+impl Changed for AddedMany {
+    fn has_changed(&self) -> bool {
+        match self {
+            AddedMany::Yes(slots) => slots.iter().any(Option::is_some),
+            AddedMany::Refused { .. } => false,
+        }
+    }
+}
+
+impl Operation for AddMany<'_> {
+    type Outcome = AddedMany;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> AddedMany {
+        let given = self.given();
+        if let Err((place, why)) = self.check(queue, now, &given, calendar) {
+            return AddedMany::Refused { place, why };
+        }
+        let is_given = |id: Id| given.binary_search_by_key(&id.bytes(), |(id, _)| *id).is_ok();
+        let mut add = self.like.clone();
+        let slots = self.jobs.iter().enumerate().map(|(place, job)| {
+            (add.id, add.body, add.due) = (job.id, job.body, self.due(place, now));
+            queue.add_admitted(&add, now, calendar, &is_given)
+        });
+        AddedMany::Yes(slots.collect())
+    }
+}
+
+impl<'a> AddMany<'a> {
+    /// The ids that are given, with their places: sorted.
+    fn given(&self) -> Vec<(&'a [u8], usize)> {
+        let ids = self.jobs.iter().enumerate();
+        let mut given: Vec<_> =
+            ids.filter_map(|(place, job)| Some((job.id?.bytes(), place))).collect();
+        given.sort_unstable();
+        given
+    }
+
+    /// The first job that can't be added behind those before it, and why.
+    fn check(
+        &self,
+        queue: &Queue,
+        now: Time,
+        given: &[(&[u8], usize)],
+        calendar: &mut dyn Calendar,
+    ) -> Result<(), (usize, Refusal)> {
+        let is_same =
+            |pair: &&[(&[u8], usize)]| matches!(pair, [(one, _), (other, _)] if one == other);
+        let second = |pair: &[(&[u8], usize)]| pair.last().map(|(_, place)| *place);
+        let twice = given.windows(2).filter(is_same).filter_map(second).min();
+        let before = self.jobs.iter().take(twice.unwrap_or(usize::MAX)).map(|job| job.id);
+        let refused = |(place, checked): (usize, Result<(), Added>)| {
+            checked.err().map(|added| (place, Refusal::As(added)))
+        };
+        let has_edges = self.like.edges.is_some() || queue.has_edges();
+        let found = if has_edges {
+            let mut admission = Admission::new(queue, now);
+            let checked = before.map(|id| admission.admit(id, &self.like, calendar));
+            checked.enumerate().find_map(refused)
+        } else {
+            let mut room = queue.room_beside(0);
+            let checked = before.map(|id| self.check_plain(queue, now, id, &mut room));
+            checked.enumerate().find_map(refused)
+        };
+        let twice = twice.and_then(|place| Some((place, self.jobs.get(place)?.id?)));
+        match found.or(twice.map(|(place, id)| (place, Refusal::Twice(id.bytes().into())))) {
+            Some(refused) => Err(refused),
+            None => Ok(()),
+        }
+    }
+
+    /// As [`Admission::admit`], where no job waits for another.
+    fn check_plain(
+        &self,
+        queue: &Queue,
+        now: Time,
+        id: Option<Id>,
+        room: &mut u64,
+    ) -> Result<(), Added> {
+        let slot = id.and_then(|id| queue.store.find(id));
+        let is_taken = slot.is_some_and(|slot| !queue.store.was_kept_until(slot, now));
+        match self.like.if_taken {
+            IfTaken::Refuse if is_taken => return Err(Added::Taken),
+            IfTaken::Leave if is_taken => return Ok(()),
+            IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
+        }
+        if slot.is_none() {
+            *room = room.checked_sub(1).ok_or(Added::Full)?;
+        }
+        Ok(())
+    }
+
+    fn due(&self, place: usize, now: Time) -> Due {
+        match &self.times {
+            Times::Same => self.like.due,
+            Times::Each(times) => times.get(place).copied().unwrap_or(self.like.due),
+            Times::SpreadOver(span) => {
+                let start = self.like.due.counted_from(now);
+                Due::At(start.spread(*span, place, self.jobs.len()))
+            }
+        }
+    }
+}
