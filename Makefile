@@ -32,7 +32,7 @@ FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 
 .PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
-	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint \
+	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint deny \
 	bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
 
 help: ## list the targets
@@ -48,7 +48,7 @@ build: ## build the module, target/release/libdq.so
 run: ## start a server with the module, take a live tour, stay (PORT=6379, TOUR=only)
 	@scripts/run.sh
 
-docs: build ## write what the module says of its commands into README, docs/commands and the sources, and the board's man page
+docs: build ## write what the module says of its commands into docs/commands and the sources, and the board's man page
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 	DQ_WRITE_MANUAL=1 cargo test --quiet --locked --manifest-path board/Cargo.toml manual
@@ -191,6 +191,10 @@ lint: ## check format, clippy, Python, TypeScript and shell
 	$(python) -m ruff check
 	scripts/test_typescript.sh check
 	target/venv/bin/shellcheck --external-sources scripts/*.sh release/installed/dq-module release/installed/*.p* .ci/run
+
+deny: ## check licences, origins and known vulnerabilities of the Rust dependencies, by deny.toml (ARGS="licenses sources" for a part)
+	@scripts/setup.sh build
+	scripts/deny.sh $(ARGS)
 
 dist: ## build archives, Debian, Python and npm packages and the .crate of a release into target/dist (ARGS=x86_64 or aarch64 for one)
 	@scripts/setup.sh dist

@@ -6,7 +6,7 @@ there.
 What a command is called, takes and does is said once: in its SPEC in src/command/. The module tells
 the server, and the server tells this script (COMMAND DOCS, COMMAND INFO), which renders it into
 
-    README.md, docs/commands/README.md    the tables of commands
+    docs/commands/README.md               the tables of commands
     docs/commands/<name>.md               its head: summary, grammar, complexity, categories
     src/command/<name>.rs                 the grammar, the first code span of the first doc comment
 
@@ -178,7 +178,6 @@ def with_flags(arguments: list[Raw]) -> list[Raw]:
 
 def rewritten(found: dict[str, Command]) -> Iterator[tuple[Path, Callable[[str], str]]]:
     """Each file, and what makes of its text what it should be."""
-    yield ROOT / "README.md", lambda text: between_markers(text, table_of_grammars(found))
     pages = ROOT / "docs" / "commands"
     yield pages / "README.md", lambda text: between_markers(text, index(found))
     for name, one in found.items():
@@ -193,14 +192,6 @@ def between_markers(text: str, part: str) -> str:
     if len(pattern.findall(text)) != 1:
         raise Wrong(f"needs these two lines, once:\n{BEGIN}\n{END}")
     return pattern.sub(lambda _: f"\n{part}\n", text)
-
-
-def table_of_grammars(found: dict[str, Command]) -> str:
-    rows = ["| command | what it does |", "| --- | --- |"]
-    for one in (found[name] for group in GROUPS.values() for name in group):
-        words = " ".join(one.pieces).replace("|", "\\|")
-        rows.append(f"| [`{words}`](docs/commands/{page_of(one)}) | {one.summary} |")
-    return "\n".join(rows) + "\n"
 
 
 def index(found: dict[str, Command]) -> str:

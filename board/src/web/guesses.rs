@@ -5,14 +5,14 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// So many in a row cost nothing: a person errs.
+/// This many wrong passwords in a row cost no wait: people mistype.
 const FREE: u32 = 10;
-/// The wait behind the first one that does. Each further one doubles it.
+/// The wait after the next one. Each further one doubles it.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
-/// So long after the last one they are forgotten.
+/// This long after its last wrong password, an address is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(15 * 60);
-/// Of so many addresses they are remembered.
+/// At most this many addresses are remembered.
 const ADDRESSES_MAX: usize = 10_000;
 
 #[derive(Default)]
@@ -74,7 +74,7 @@ impl Guesses {
     }
 }
 
-/// Who has one address of IPv6 has the 2^64 beside it.
+/// A host in an IPv6 network can use any of its 2^64 addresses, so they count as one.
 fn home(reader: IpAddr) -> IpAddr {
     match reader {
         IpAddr::V4(_) => reader,

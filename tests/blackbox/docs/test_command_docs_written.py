@@ -1,4 +1,4 @@
-"""README, docs/commands and the sources describe the commands in the module's own words.
+"""docs/commands and the sources describe the commands in the module's own words.
 
 scripts/command_docs.py compares them, on every kind of server; a planted difference shows that it
 can fail.
@@ -123,9 +123,6 @@ def test_a_page_that_differs_from_the_module_is_shown_and_can_be_rewritten(
     assert f"+//! `{words}`" in lines
     assert says("--write") == (
         0,
-        [
-            f"written: {name}"
-            for name in ("README.md", "docs/commands/touch.md", "src/command/touch.rs")
-        ],
+        [f"written: {name}" for name in ("docs/commands/touch.md", "src/command/touch.rs")],
     )
     assert says("--check") == (0, [])

@@ -7,10 +7,9 @@ import sys
 import pytest
 
 from harness.paths import ROOT
-from harness.server import DEFAULT, KINDS, KNOWN, Kind, Server
+from harness.server import KINDS, KNOWN, Kind, Server
 
 FETCHED = [pytest.param(kind, id=name) for name, kind in KNOWN.items()]
-USUAL = [KNOWN[name] for name in DEFAULT.split()]
 
 
 def title(kind: Kind) -> str:
@@ -20,11 +19,6 @@ def title(kind: Kind) -> str:
 @pytest.mark.parametrize("fetched", FETCHED)
 def test_the_page_of_servers_names_each_server_that_is_fetched(fetched: Kind) -> None:
     assert title(fetched) in (ROOT / "docs" / "servers.md").read_text()
-
-
-def test_the_readme_names_the_servers_of_make_test() -> None:
-    *first, last = map(title, USUAL)
-    assert f"the tests on {', '.join(first)} and {last}" in (ROOT / "README.md").read_text()
 
 
 def test_make_test_all_runs_on_all_known_servers() -> None:
