@@ -53,8 +53,8 @@ impl Change for Add {
 
     type Operation<'c> = queue::Add<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Add<'c>, Error> {
-        new_job::read(&mut words, None)
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Add<'c>, Error> {
+        new_job::read(&mut args, None)
     }
 }
 

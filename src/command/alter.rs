@@ -49,10 +49,10 @@ impl Change for Alter {
 
     type Operation<'c> = queue::Alter;
 
-    fn parse(words: ArgReader) -> Result<queue::Alter, Error> {
+    fn parse(args: ArgReader) -> Result<queue::Alter, Error> {
         let mut changes = queue::Alter::default();
         let mut no_sink = None;
-        options!(words, {
+        options!(args, {
             "TTR" => changes.ttr, millis(1);
             "ATTEMPTS" => changes.attempts, attempts();
             "BACKOFF" => changes.backoff, backoff();
@@ -66,7 +66,7 @@ impl Change for Alter {
             "GROUPRATE" => changes.group_rate, by(read_rate);
             "SINK" => changes.sink, by(read_sink);
             "NOSINK" => no_sink, flag();
-        } else |name, words| match name {
+        } else |name, args| match name {
             burst if burst == Name::of("BURST") => Err(Error::BurstPlace),
             max_len if max_len == Name::of("MAXLEN") => Err(Error::MaxLenPlace),
             _ => Ok(false),
@@ -96,19 +96,19 @@ impl Change for Alter {
 }
 
 /// `stream [MAXLEN n]`; 0 entries is no limit.
-fn read_sink(option: &'static str, words: &mut ArgReader) -> Result<Option<Sink>, Error> {
-    let stream = Id::new(words.value(option)?).ok_or(Error::StreamLength)?;
-    let max_len = if words.take("MAXLEN") { words.integer("MAXLEN", 0, MAX_LEN_MAX)? } else { 0 };
+fn read_sink(option: &'static str, args: &mut ArgReader) -> Result<Option<Sink>, Error> {
+    let stream = Id::new(args.value(option)?).ok_or(Error::StreamLength)?;
+    let max_len = if args.take("MAXLEN") { args.integer("MAXLEN", 0, MAX_LEN_MAX)? } else { 0 };
     Ok(Some(Sink::new(stream, max_len)))
 }
 
 /// `n per-ms [BURST b]`; 0 in any time is no rate.
-fn read_rate(option: &'static str, words: &mut ArgReader) -> Result<Option<Rate>, Error> {
-    words.pair(option, "n per-ms")?;
-    let jobs = words.small_integer(option, 0)?;
-    let per = words.millis(option, u64::from(jobs > 0))?;
-    let burst = words.take("BURST").then(|| words.small_integer("BURST", 1)).transpose()?;
-    if burst.is_some() && words.take("BURST") {
+fn read_rate(option: &'static str, args: &mut ArgReader) -> Result<Option<Rate>, Error> {
+    args.pair(option, "n per-ms")?;
+    let jobs = args.small_integer(option, 0)?;
+    let per = args.millis(option, u64::from(jobs > 0))?;
+    let burst = args.take("BURST").then(|| args.small_integer("BURST", 1)).transpose()?;
+    if burst.is_some() && args.take("BURST") {
         return Err(Error::Repeated { option: "BURST" });
     }
     match (jobs, burst) {

@@ -65,13 +65,13 @@ impl<C: LoggedCommands> Handler for Apply<C> {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, Source::Log);
-        let (key, kind) = (words.require()?, words.require()?.bytes());
+        let mut args = ArgReader::of(call, &Self::SPEC, Source::Log);
+        let (key, kind) = (args.require()?, args.require()?.bytes());
         let times_diverged = divergence::times_diverged();
         if kind.first().is_some_and(u8::is_ascii_digit) {
-            apply_entry::<C>(call, key, kind, words)?;
+            apply_entry::<C>(call, key, kind, args)?;
         } else {
-            apply_effect(call, key, kind, words)?;
+            apply_effect(call, key, kind, args)?;
         }
         // A slot whose queues came out otherwise had better stay where it was: Valkey ends a move
         // at an error.
@@ -87,20 +87,20 @@ fn apply_entry<C: LoggedCommands>(
     call: &Call,
     key: Arg,
     time: &[u8],
-    mut words: ArgReader,
+    mut args: ArgReader,
 ) -> Result<(), Error> {
-    let (logged, name) = (words.require()?.bytes(), words.require()?.bytes());
+    let (logged, name) = (args.require()?.bytes(), args.require()?.bytes());
     let logged = LoggedCircumstances::parse(time, logged)
         .ok_or_else(|| Error::UnknownCircumstances(logged.to_vec()))?;
     check_time(call, logged.time)?;
     check_lease(call, logged.lease_floor)?;
-    let is_there = match C::replay(name, (call, key, words, &logged)) {
+    let is_there = match C::replay(name, (call, key, args, &logged)) {
         Some(repeated) => repeated?,
         None => match Internal::called(name) {
-            Some(Internal::Forget) => replay_forget(call, key, words, &logged)?,
-            Some(Internal::Settle) => replay_settle(call, key, words, &logged)?,
-            Some(Internal::PassOver) => replay_pass_over(call, key, words, &logged)?,
-            Some(Internal::KickSpread) => replay_kick_spread(call, key, words, &logged)?,
+            Some(Internal::Forget) => replay_forget(call, key, args, &logged)?,
+            Some(Internal::Settle) => replay_settle(call, key, args, &logged)?,
+            Some(Internal::PassOver) => replay_pass_over(call, key, args, &logged)?,
+            Some(Internal::KickSpread) => replay_kick_spread(call, key, args, &logged)?,
             None => return Err(Error::UnknownEntry(name.to_vec())),
         },
     };
@@ -126,11 +126,11 @@ fn check_time(call: &Call, time: Time) -> Result<(), Error> {
 fn replay_forget(
     call: &Call,
     key: Arg,
-    mut words: ArgReader,
+    mut args: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
     // Without ids, it says that groups without jobs are forgotten.
-    let ids = if words.remaining() > 0 { Some(words.require_ids()?) } else { None };
+    let ids = if args.remaining() > 0 { Some(args.require_ids()?) } else { None };
     let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
         return Ok(false);
     };
@@ -144,11 +144,11 @@ fn replay_forget(
 fn replay_settle(
     call: &Call,
     key: Arg,
-    mut words: ArgReader,
+    mut args: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
     // Without ids, it says that a slice of what is pending is carried out.
-    let ids = if words.remaining() > 0 { words.require_ids()? } else { Ids::from_slice(&[]) };
+    let ids = if args.remaining() > 0 { args.require_ids()? } else { Ids::from_slice(&[]) };
     let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
         return Ok(false);
     };
@@ -159,10 +159,10 @@ fn replay_settle(
 fn replay_pass_over(
     call: &Call,
     key: Arg,
-    words: ArgReader,
+    args: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    words.end()?;
+    args.end()?;
     let opened = OpenedKey::at(call, key, Access::Write)?;
     Ok(opened.map(|opened| opened.replay_entry(logged, &PassOver)).is_some())
 }
@@ -170,24 +170,24 @@ fn replay_pass_over(
 fn replay_kick_spread(
     call: &Call,
     key: Arg,
-    mut words: ArgReader,
+    mut args: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    let operation = KickSpread { span: words.millis("ms", 0)?, ids: words.require_ids()? };
+    let operation = KickSpread { span: args.millis("ms", 0)?, ids: args.require_ids()? };
     let opened = OpenedKey::at(call, key, Access::Write)?;
     Ok(opened.map(|opened| opened.replay_entry(logged, &operation)).is_some())
 }
 
-fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut words: ArgReader) -> Result<(), Error> {
+fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut args: ArgReader) -> Result<(), Error> {
     let effect = match kind {
-        b"JOBS" => Effect::Jobs(read_block(words.require()?.bytes()).collect::<Result<_, _>>()?),
-        b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(words.require()?.bytes())?),
-        b"PENDING" => Effect::Pending(Vec::<PendingRecord>::decode(words.require()?.bytes())?),
-        b"EDGES" => Effect::Edges(Vec::<EdgesRecord>::decode(words.require()?.bytes())?),
-        b"QUEUE" => Effect::Queue(QueueRecord::decode(words.require()?.bytes())?),
+        b"JOBS" => Effect::Jobs(read_block(args.require()?.bytes()).collect::<Result<_, _>>()?),
+        b"GROUPS" => Effect::Groups(Vec::<GroupRecord>::decode(args.require()?.bytes())?),
+        b"PENDING" => Effect::Pending(Vec::<PendingRecord>::decode(args.require()?.bytes())?),
+        b"EDGES" => Effect::Edges(Vec::<EdgesRecord>::decode(args.require()?.bytes())?),
+        b"QUEUE" => Effect::Queue(QueueRecord::decode(args.require()?.bytes())?),
         _ => return Err(Error::UnknownEntry(kind.to_vec())),
     };
-    words.end()?;
+    args.end()?;
     effect.check()?;
     check_lease(call, effect.highest_lease())?;
     Ok(OpenedKey::or_created(call, key)?.change(Source::Log, &effect, |replayed, _| *replayed)?)

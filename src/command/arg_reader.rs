@@ -75,7 +75,7 @@ impl<'c> ArgReader<'c> {
         Id::new(self.require()?.bytes()).ok_or_else(|| Error::IdLength)
     }
 
-    /// All words that are left, of which there has to be one: ids.
+    /// All arguments that are left, of which there has to be one: ids.
     pub fn require_ids(&mut self) -> Result<Ids<'c>, Error> {
         let mut ids = Ids::with_capacity(self.remaining());
         ids.push(self.require_id()?);
@@ -99,7 +99,7 @@ impl<'c> ArgReader<'c> {
             .ok_or_else(|| Error::NumKeys)
     }
 
-    /// No more words may follow.
+    /// No more arguments may follow.
     pub fn end(mut self) -> Result<(), Error> {
         match self.next() {
             None => Ok(()),
@@ -247,7 +247,7 @@ impl<'c> ArgReader<'c> {
         self.integer(option, 0, u8::MAX.into()).map(|priority| priority as u8)
     }
 
-    /// The ids behind an option, one at least: all words that are left.
+    /// The ids behind an option, at least one: all arguments that are left.
     pub fn rest_as_ids(&mut self, option: &'static str) -> Result<Ids<'c>, Error> {
         if self.remaining() == 0 {
             return Err(Error::NoValue { option });
@@ -255,7 +255,7 @@ impl<'c> ArgReader<'c> {
         self.require_ids()
     }
 
-    /// The ids behind an option: one at least, and all words up to one of `options`, which the
+    /// The ids behind an option: at least one, and all arguments up to one of `options`, which the
     /// first one may be.
     pub fn ids_up_to(
         &mut self,
@@ -396,12 +396,12 @@ pub fn once<T>(option: &'static str, place: &mut Option<T>, value: T) -> Result<
 /// value.
 macro_rules! option {
     (
-        $found:ident, $words:ident,
+        $found:ident, $args:ident,
         { $($name:literal => $place:expr, $read:ident($($argument:expr),*);)* } else $other:expr
     ) => {
         match $found {
             $(found if found == const { $crate::command::arg_reader::Name::of($name) } => {
-                let value = $words.$read($name $(, $argument)*)?;
+                let value = $args.$read($name $(, $argument)*)?;
                 $crate::command::arg_reader::once($name, &mut $place, value)
             })*
             _ => $other,
@@ -409,14 +409,14 @@ macro_rules! option {
     };
 }
 
-/// Reads all words that are left as options, by such rows; what none of them names is left to
+/// Reads all arguments that are left as options, by such rows; what none of them names is left to
 /// `else`, or is an error.
 macro_rules! options {
-    ($words:expr, { $($rows:tt)* }) => {
-        $crate::command::arg_reader::options!($words, { $($rows)* } else |_name, _words| Ok(false))
+    ($args:expr, { $($rows:tt)* }) => {
+        $crate::command::arg_reader::options!($args, { $($rows)* } else |_name, _args| Ok(false))
     };
-    ($words:expr, { $($rows:tt)* } else |$found:ident, $rest:ident| $other:expr) => {
-        $words.options(|$found, $rest| {
+    ($args:expr, { $($rows:tt)* } else |$found:ident, $rest:ident| $other:expr) => {
+        $args.options(|$found, $rest| {
             $crate::command::arg_reader::option!($found, $rest, { $($rows)* } else $other)
         })?
     };

@@ -29,10 +29,10 @@ impl Change for Bury {
 
     type Operation<'c> = queue::Bury<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Bury<'c>, Error> {
-        let claim = words.require_claim()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Bury<'c>, Error> {
+        let claim = args.require_claim()?;
         let mut reason = None;
-        options!(words, {
+        options!(args, {
             "REASON" => reason, reason();
         });
         Ok(queue::Bury { claim, reason })

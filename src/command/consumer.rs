@@ -36,19 +36,19 @@ pub enum Keys {
 const OPTIONS: [&str; 6] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID"];
 
 impl<'c> Consumer<'c> {
-    pub fn parse(words: ArgReader<'c>, keys: Keys) -> Result<Consumer<'c>, Error> {
+    pub fn parse(args: ArgReader<'c>, keys: Keys) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue) =
             (None, None, None, None, None);
-        let source = words.source();
-        options!(words, {
+        let source = args.source();
+        options!(args, {
             "COUNT" => count, count();
             "BLOCK" => block, millis(0);
             "TTR" => ttr, span(1);
             "NOACK" => noack, flag();
             "WITHDUE" => withdue, flag();
-        } else |name, words| match name {
-            id if id == Name::of("ID") && keys == Keys::One => words.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
+        } else |name, args| match name {
+            id if id == Name::of("ID") && keys == Keys::One => args.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             _ => Ok(false),
         });
         // Earlier versions took both, and logs hold it.
@@ -79,13 +79,13 @@ impl<'c> Consumer<'c> {
         key: Arg,
         source: Source,
         pop: &impl Operation<Outcome = Deliveries>,
-        words: LogForm,
+        args: LogForm,
     ) -> Result<bool, Error> {
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let would_wait = || self.block.is_some() && call.may_block();
-        Ok(opened.queue_for(source).deliver(pop, would_wait, words, |deliveries, queue| {
+        Ok(opened.queue_for(source).deliver(pop, would_wait, args, |deliveries, queue| {
             let jobs = deliveries.iter().map(|delivery| DeliveredJob::of(delivery, queue));
             reply::deliveries(call.replies(), self.shape, self.pop.mode, key.bytes(), jobs);
         }))

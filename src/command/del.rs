@@ -30,7 +30,7 @@ impl Change for Del {
 
     type Operation<'c> = Remove<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Remove<'c>, Error> {
-        Ok(Remove { ids: words.require_ids()?, counted_as: Removal::Deleted })
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<Remove<'c>, Error> {
+        Ok(Remove { ids: args.require_ids()?, counted_as: Removal::Deleted })
     }
 }

@@ -41,10 +41,10 @@ impl Query for Deps {
 
     type Parsed<'c> = DepsArgs<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<DepsArgs<'c>, Error> {
-        let id = words.require_id()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<DepsArgs<'c>, Error> {
+        let id = args.require_id()?;
         let (mut from, mut count) = (None, None);
-        options!(words, {
+        options!(args, {
             "FROM" => from, small_integer(0);
             "COUNT" => count, count();
         });

@@ -36,19 +36,19 @@ impl Change for Done {
 
     type Operation<'c> = queue::Done<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Done<'c>, Error> {
-        let claim = words.require_claim()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Done<'c>, Error> {
+        let claim = args.require_claim()?;
         let (mut result, mut keep, mut adds) = (None, None, Vec::new());
-        options!(words, {
+        options!(args, {
             "RESULT" => result, body();
             "KEEP" => keep, millis(0);
-        } else |name, words| {
+        } else |name, args| {
             let is_add = name == ADD;
             if is_add && adds.len() == DONE_ADDS_MAX {
                 return Err(Error::TooManyAdds);
             }
             if is_add {
-                adds.push(new_job::read(words, Some(ADD))?);
+                adds.push(new_job::read(args, Some(ADD))?);
             }
             Ok(is_add)
         });

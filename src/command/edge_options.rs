@@ -15,8 +15,8 @@ pub struct EdgeOptions<'c> {
 
 impl<'c> EdgeOptions<'c> {
     /// Reads an option, if it is one of these.
-    pub fn read(&mut self, name: Name, words: &mut ArgReader<'c>) -> Result<bool, Error> {
-        option!(name, words, {
+    pub fn read(&mut self, name: Name, args: &mut ArgReader<'c>) -> Result<bool, Error> {
+        option!(name, args, {
             "AFTER" => self.after, counted_ids(EDGES_MAX);
             "BEFORE" => self.before, counted_ids(EDGES_MAX);
             "ONDEAD" => self.on_dead, parsed(on_dead);

@@ -154,11 +154,11 @@ pub enum Error {
 
 impl Error {
     /// The same, of the job at this place among several, from 0. One of the whole command stays so.
-    pub fn of_job(self, place: usize) -> Error {
+    pub fn of_job(self, position: usize) -> Error {
         if matches!(self, Error::WrongArity { .. }) {
             return self;
         }
-        Error::OfJob { number: place + 1, error: Box::new(self) }
+        Error::OfJob { number: position + 1, error: Box::new(self) }
     }
 }
 

@@ -33,16 +33,16 @@ impl Change for Finish {
 
     type Operation<'c> = queue::Finish<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Finish<'c>, Error> {
-        let mut claims = Claims::with_capacity(words.remaining() / 2);
-        if words.remaining() == 1 {
-            claims.push(Claim { id: words.require_id()?, lease: None });
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Finish<'c>, Error> {
+        let mut claims = Claims::with_capacity(args.remaining() / 2);
+        if args.remaining() == 1 {
+            claims.push(Claim { id: args.require_id()?, lease: None });
         }
-        if words.remaining() % 2 == 1 {
+        if args.remaining() % 2 == 1 {
             return Err(Error::UnpairedLease);
         }
-        while words.remaining() > 0 {
-            claims.push(words.require_claim()?);
+        while args.remaining() > 0 {
+            claims.push(args.require_claim()?);
         }
         Ok(queue::Finish { claims })
     }

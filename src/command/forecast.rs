@@ -33,9 +33,9 @@ impl Query for Forecasting {
 
     type Parsed<'c> = Steps;
 
-    fn parse(words: ArgReader) -> Result<Steps, Error> {
+    fn parse(args: ArgReader) -> Result<Steps, Error> {
         let (mut from, mut step, mut count) = (None, None, None);
-        options!(words, {
+        options!(args, {
             "FROM" => from, time();
             "STEP" => step, millis(1);
             "COUNT" => count, integer(1, FORECAST_STEPS_MAX);

@@ -29,9 +29,9 @@ impl Query for Get {
 
     type Parsed<'c> = Id<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<Id<'c>, Error> {
-        let id = words.require_id()?;
-        words.end()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<Id<'c>, Error> {
+        let id = args.require_id()?;
+        args.end()?;
         Ok(id)
     }
 

@@ -34,10 +34,10 @@ impl Query for Groups {
 
     type Parsed<'c> = GroupsPart;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<GroupsPart, Error> {
-        let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<GroupsPart, Error> {
+        let cursor = args.integer("cursor", 0, u32::MAX.into())? as u32;
         let mut count = None;
-        options!(words, {
+        options!(args, {
             "COUNT" => count, count();
         });
         Ok(GroupsPart { cursor, count: count.unwrap_or(GROUPS_DEFAULT).min(GROUPS_MAX) })

@@ -33,8 +33,8 @@ impl Query for Info {
 
     type Parsed<'c> = ();
 
-    fn parse(words: ArgReader) -> Result<(), Error> {
-        words.end()
+    fn parse(args: ArgReader) -> Result<(), Error> {
+        args.end()
     }
 
     fn reply((): &(), context: &QueryContext, replies: Replies) -> Result<(), Error> {

@@ -37,10 +37,10 @@ impl Handler for Kick {
 
     /// Logged with the ids of the jobs that it comes to.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
-        let key = words.require()?;
+        let mut args = ArgReader::of(call, &Self::SPEC, source_of(call));
+        let key = args.require()?;
         let (mut count, mut spread) = (None, None);
-        options!(words, {
+        options!(args, {
             "COUNT" => count, count();
             "SPREAD" => spread, span(0);
         });
@@ -59,13 +59,13 @@ impl Handler for Kick {
         match spread {
             None => {
                 let kick = KickJob { ids: names.ids() };
-                open.change(&kick, LogForm::Command(c"DQ.KICKJOB", &names.words()), reply);
+                open.change(&kick, LogForm::Command(c"DQ.KICKJOB", &names.bytes()), reply);
             }
             Some(span) => {
                 let (kick, ms) = (KickSpread { ids: names.ids(), span }, span.as_u64().to_string());
-                let mut words = vec![ms.as_bytes()];
-                words.extend(names.words());
-                open.change(&kick, LogForm::Internal(Internal::KickSpread, &words), reply);
+                let mut args = vec![ms.as_bytes()];
+                args.extend(names.bytes());
+                open.change(&kick, LogForm::Internal(Internal::KickSpread, &args), reply);
             }
         }
         Ok(())

@@ -30,7 +30,7 @@ impl Change for KickJob {
 
     type Operation<'c> = queue::KickJob<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::KickJob<'c>, Error> {
-        Ok(queue::KickJob { ids: words.require_ids()? })
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::KickJob<'c>, Error> {
+        Ok(queue::KickJob { ids: args.require_ids()? })
     }
 }

@@ -28,7 +28,7 @@ pub trait Change {
     type Operation<'c>: Operation<Outcome: Reply>;
 
     /// The words behind the key. Everything is read and checked before the key is touched.
-    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
+    fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
 
     /// There is no such key, and the command doesn't create it.
     fn reply_missing(_operation: &Self::Operation<'_>, replies: Replies) {
@@ -73,9 +73,9 @@ impl<C: Change> Handler for ChangeHandler<C> {
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
-        let mut words = ArgReader::of(call, &C::SPEC, source);
-        let key = words.require()?;
-        let operation = C::parse(words)?;
+        let mut args = ArgReader::of(call, &C::SPEC, source);
+        let key = args.require()?;
+        let operation = C::parse(args)?;
         if source == Source::Client {
             C::check(call, key, &operation)?;
         }
@@ -95,10 +95,10 @@ impl<C: Change> Handler for ChangeHandler<C> {
 pub fn replay<C: Change>(
     call: &Call,
     key: Arg,
-    words: ArgReader,
+    args: ArgReader,
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    let operation = C::parse(words)?;
+    let operation = C::parse(args)?;
     let Some(opened) = open::<C>(call, key)? else {
         return Ok(false);
     };
@@ -120,7 +120,7 @@ pub trait Query {
     type Parsed<'c>;
 
     /// The words behind the key.
-    fn parse<'c>(words: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
+    fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// With an error, nothing has been replied.
     fn reply(
@@ -160,9 +160,9 @@ impl<C: Query> Handler for QueryHandler<C> {
     type Error = Error;
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &C::SPEC, Source::Client);
-        let key = words.require()?;
-        let parsed = C::parse(words)?;
+        let mut args = ArgReader::of(call, &C::SPEC, Source::Client);
+        let key = args.require()?;
+        let parsed = C::parse(args)?;
         let Some(mut opened) = OpenedKey::at(call, key, Access::Read)? else {
             return C::reply_missing(&parsed, call.replies());
         };

@@ -28,9 +28,9 @@ impl Query for Len {
 
     type Parsed<'c> = Option<State>;
 
-    fn parse(words: ArgReader) -> Result<Option<State>, Error> {
+    fn parse(args: ArgReader) -> Result<Option<State>, Error> {
         let mut state = None;
-        options!(words, {
+        options!(args, {
             "STATE" => state, state();
         });
         Ok(state)

@@ -43,8 +43,8 @@ impl Change for MAdd {
 
     type Operation<'c> = queue::AddMany<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::AddMany<'c>, Error> {
-        new_job::read_many(&mut words)
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::AddMany<'c>, Error> {
+        new_job::read_many(&mut args)
     }
 }
 
@@ -60,11 +60,11 @@ impl Reply for AddedMany {
                     }
                 }
             }
-            AddedMany::Refused { place, why: Refusal::Twice(id) } => {
-                return Err(Error::GivenTwice(id.to_vec()).of_job(*place));
+            AddedMany::Refused { position, why: Refusal::Twice(id) } => {
+                return Err(Error::GivenTwice(id.to_vec()).of_job(*position));
             }
-            AddedMany::Refused { place, why: Refusal::As(added) } => {
-                return added.reply(queue, replies).map_err(|error| error.of_job(*place));
+            AddedMany::Refused { position, why: Refusal::As(added) } => {
+                return added.reply(queue, replies).map_err(|error| error.of_job(*position));
             }
         }
         Ok(())

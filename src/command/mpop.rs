@@ -38,10 +38,10 @@ impl Handler for MPop {
 
     /// Logged as the DQ.POP of the queue that had something.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
-        let count = words.num_keys()?;
-        let keys: Vec<Arg> = (0..count).map(|_| words.require()).collect::<Result<_, _>>()?;
-        let consumer = Consumer::parse(words, Keys::Several)?;
+        let mut args = ArgReader::of(call, &Self::SPEC, Source::Client);
+        let count = args.num_keys()?;
+        let keys: Vec<Arg> = (0..count).map(|_| args.require()).collect::<Result<_, _>>()?;
+        let consumer = Consumer::parse(args, Keys::Several)?;
         if !call.are_of_one_slot(&keys) {
             return Err(Error::CrossSlot);
         }
@@ -50,11 +50,11 @@ impl Handler for MPop {
         for key in keys.iter().skip(1) {
             drop(OpenedKey::at(call, *key, Access::Write)?);
         }
-        let words = log::pop_words(&consumer.pop);
-        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let args = log::pop_args(&consumer.pop);
+        let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let words = LogForm::Command(log::POP, &words);
-            if consumer.deliver(call, *key, Source::Client, &consumer.pop, words)? {
+            let args = LogForm::Command(log::POP, &args);
+            if consumer.deliver(call, *key, Source::Client, &consumer.pop, args)? {
                 return Ok(());
             }
         }

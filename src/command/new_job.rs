@@ -12,46 +12,46 @@ use crate::queue::{
 use crate::services::change::frame::Source;
 
 /// Reads a job with its options, up to an option with the name `end`.
-pub fn read<'c>(words: &mut ArgReader<'c>, end: Option<Name>) -> Result<Add<'c>, Error> {
-    let (id, body) = id_and_body(words)?;
+pub fn read<'c>(args: &mut ArgReader<'c>, end: Option<Name>) -> Result<Add<'c>, Error> {
+    let (id, body) = id_and_body(args)?;
     let mut add = Add { id, ..Add::nameless(body) };
-    if words.remaining() > 0 {
-        AddOptions::default().read(words, end, &mut add)?;
+    if args.remaining() > 0 {
+        AddOptions::default().read(args, end, &mut add)?;
     }
     Ok(add)
 }
 
 /// Reads `n id|* body [id|* body ...] [option ...]`.
-pub fn read_many<'c>(words: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
-    let count = words.integer("n", 1, ADD_MANY_MAX as u64)? as usize;
+pub fn read_many<'c>(args: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
+    let count = args.integer("n", 1, ADD_MANY_MAX as u64)? as usize;
     let mut jobs = Vec::with_capacity(count);
     let mut bytes = 0;
-    for place in 0..count {
-        let (id, body) = id_and_body(words).map_err(|error| error.of_job(place))?;
+    for position in 0..count {
+        let (id, body) = id_and_body(args).map_err(|error| error.of_job(position))?;
         bytes += body.len();
-        if bytes > ADD_MANY_BYTES_MAX && words.source() == Source::Client {
+        if bytes > ADD_MANY_BYTES_MAX && args.source() == Source::Client {
             return Err(Error::TooManyBytes);
         }
         jobs.push(OneOfMany { id, body });
     }
     let mut like = Add::nameless(b"");
     let mut options = AddOptions { many: Some(ManyOptions::of(count)), ..AddOptions::default() };
-    options.read(words, None, &mut like)?;
+    options.read(args, None, &mut like)?;
     let times = options.times()?;
     let edges = like.edges.as_ref().map_or(0, |edges| edges.after.len() + edges.before.len());
-    if count * edges > EDGES_MAX && words.source() == Source::Client {
+    if count * edges > EDGES_MAX && args.source() == Source::Client {
         return Err(Error::TooManyEdges);
     }
     Ok(AddMany { like, jobs, times })
 }
 
-fn id_and_body<'c>(words: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
-    let id = match words.require()?.bytes() {
+fn id_and_body<'c>(args: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
+    let id = match args.require()?.bytes() {
         b"*" => None,
         id => Some(Id::new(id).ok_or(Error::IdLength)?),
     };
-    let body = words.require()?.bytes();
-    Ok((id, words.check_body(body)?))
+    let body = args.require()?.bytes();
+    Ok((id, args.check_body(body)?))
 }
 
 /// What only many jobs take, instead of a schedule.
@@ -67,9 +67,9 @@ impl ManyOptions {
         ManyOptions { count, delays: None, ats: None, spread: None }
     }
 
-    fn read(&mut self, name: Name, words: &mut ArgReader) -> Result<bool, Error> {
+    fn read(&mut self, name: Name, args: &mut ArgReader) -> Result<bool, Error> {
         let count = self.count;
-        option!(name, words, {
+        option!(name, args, {
             "DELAYS" => self.delays, delays(count);
             "ATS" => self.ats, times(count);
             "SPREAD" => self.spread, millis(0);
@@ -95,14 +95,14 @@ impl<'c> AddOptions<'c> {
     #[inline(never)]
     fn read(
         &mut self,
-        words: &mut ArgReader<'c>,
+        args: &mut ArgReader<'c>,
         end: Option<Name>,
         add: &mut Add<'c>,
     ) -> Result<(), Error> {
-        let source = words.source();
+        let source = args.source();
         let other = self;
-        words.options_up_to(end, |name, words| {
-            option!(name, words, {
+        args.options_up_to(end, |name, args| {
+            option!(name, args, {
                 "DELAY" => other.delay, span(0);
                 "AT" => other.at, time();
                 "TTR" => add.ttr, millis(1);
@@ -118,10 +118,10 @@ impl<'c> AddOptions<'c> {
                 "ENSURE" => other.ensure, flag();
             } else {
                 let is_other = match &mut other.many {
-                    Some(many) => many.read(name, words)?,
-                    None => other.schedule.get_or_insert_default().read(name, words)?,
+                    Some(many) => many.read(name, args)?,
+                    None => other.schedule.get_or_insert_default().read(name, args)?,
                 };
-                Ok(is_other || other.edges.get_or_insert_default().read(name, words)?)
+                Ok(is_other || other.edges.get_or_insert_default().read(name, args)?)
             })
         })?;
         add.due = other.due()?;
@@ -197,7 +197,7 @@ impl<'c> AddOptions<'c> {
     /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
     fn schedule(&self, add: &Add, source: Source) -> Result<Option<Box<NewSchedule>>, Error> {
         let recurrence = match &self.schedule {
-            Some(words) => words.recurrence(source)?,
+            Some(args) => args.recurrence(source)?,
             None => None,
         };
         let Some(rule) = recurrence else {

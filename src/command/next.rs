@@ -37,10 +37,10 @@ impl Handler for Next {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
-        let expression = expression(words.require()?.bytes())?;
+        let mut args = ArgReader::of(call, &Self::SPEC, Source::Client);
+        let expression = expression(args.require()?.bytes())?;
         let (mut named_zone, mut from, mut count) = (None, None, None);
-        options!(words, {
+        options!(args, {
             "TZ" => named_zone, parsed(zone);
             "FROM" => from, time();
             "COUNT" => count, count();

@@ -33,9 +33,9 @@ impl Change for Pause {
 
     type Operation<'c> = queue::Pause<'c>;
 
-    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Pause<'c>, Error> {
+    fn parse<'c>(args: ArgReader<'c>) -> Result<queue::Pause<'c>, Error> {
         let (mut group, mut span) = (None, None);
-        options!(words, {
+        options!(args, {
             "GROUP" => group, group();
             "FOR" => span, span(1);
         });

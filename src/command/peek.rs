@@ -40,9 +40,9 @@ impl Query for Peek {
 
     type Parsed<'c> = Page<'c>;
 
-    fn parse<'c>(words: ArgReader<'c>) -> Result<Page<'c>, Error> {
+    fn parse<'c>(args: ArgReader<'c>) -> Result<Page<'c>, Error> {
         let (mut state, mut id, mut time, mut count) = (None, None, None, None);
-        options!(words, {
+        options!(args, {
             "STATE" => state, state();
             "AFTER" => id, id();
             "FROM" => time, time();

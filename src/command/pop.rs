@@ -47,15 +47,15 @@ impl Handler for Pop {
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
-        let mut words = ArgReader::of(call, &Self::SPEC, source);
-        let key = words.require()?;
-        let consumer = Consumer::parse(words, Keys::One)?;
+        let mut args = ArgReader::of(call, &Self::SPEC, source);
+        let key = args.require()?;
+        let consumer = Consumer::parse(args, Keys::One)?;
         let has_any = match consumer.by_id() {
             Some(pop) => {
                 let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
-                let words = log::pop_by_id_words(&pop, &ttr);
-                let words = LogForm::Command(log::POP, &words);
-                consumer.deliver(call, key, source, &pop, words)?
+                let args = log::pop_by_id_args(&pop, &ttr);
+                let args = LogForm::Command(log::POP, &args);
+                consumer.deliver(call, key, source, &pop, args)?
             }
             None => consumer.deliver(call, key, source, &consumer.pop, LogForm::AsSent)?,
         };
@@ -71,10 +71,10 @@ impl Pop {
     pub fn replay(
         call: &Call,
         key: Arg,
-        words: ArgReader,
+        args: ArgReader,
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
-        let consumer = Consumer::parse(words, Keys::One)?;
+        let consumer = Consumer::parse(args, Keys::One)?;
         let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };

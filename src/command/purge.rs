@@ -43,9 +43,9 @@ impl Handler for Purge {
 
     /// Logged by id.
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, source_of(call));
-        let key = words.require()?;
-        let PurgeArgs { state, older, count } = PurgeArgs::parse(words)?;
+        let mut args = ArgReader::of(call, &Self::SPEC, source_of(call));
+        let key = args.require()?;
+        let PurgeArgs { state, older, count } = PurgeArgs::parse(args)?;
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             call.replies().integer(0);
             return Ok(());
@@ -56,7 +56,7 @@ impl Handler for Purge {
         let operation = Remove { ids: names.ids(), counted_as: Removal::Purged };
         open.change(
             &operation,
-            log::LogForm::Internal(log::Internal::Forget, &names.words()),
+            log::LogForm::Internal(log::Internal::Forget, &names.bytes()),
             |purged, _| {
                 call.replies().integer(purged.0 as u64);
             },
@@ -66,9 +66,9 @@ impl Handler for Purge {
 }
 
 impl PurgeArgs {
-    fn parse(words: ArgReader) -> Result<PurgeArgs, Error> {
+    fn parse(args: ArgReader) -> Result<PurgeArgs, Error> {
         let (mut state, mut older, mut count) = (None, None, None);
-        options!(words, {
+        options!(args, {
             "STATE" => state, state();
             "OLDER" => older, millis(0);
             "COUNT" => count, count();

@@ -34,11 +34,11 @@ impl Change for Release {
 
     type Operation<'c> = queue::Release<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Release<'c>, Error> {
-        let claim = words.require_claim()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Release<'c>, Error> {
+        let claim = args.require_claim()?;
         let (mut delay, mut unbegun, mut priority, mut reason) = (None, None, None, None);
         let mut checkpoint = Checkpoint::NONE;
-        options!(words, {
+        options!(args, {
             "DELAY" => delay, span(0);
             "UNBEGUN" => unbegun, flag();
             "PRIORITY" => priority, priority();

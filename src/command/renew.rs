@@ -47,9 +47,9 @@ impl Handler for Renew {
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
-        let mut words = ArgReader::of(call, &Self::SPEC, source);
-        let key = words.require()?;
-        let RenewArgs { renew, block } = RenewArgs::parse(words)?;
+        let mut args = ArgReader::of(call, &Self::SPEC, source);
+        let key = args.require()?;
+        let RenewArgs { renew, block } = RenewArgs::parse(args)?;
         let all = renew.claims.iter().map(|claim| claim.id.bytes());
         let replies = call.replies();
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
@@ -58,15 +58,15 @@ impl Handler for Renew {
         };
         let may_wait = !block.is_zero() && source == Source::Client;
         let open = opened.queue_for(source);
-        let (void, held) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
+        let (void, leases) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
             let waits = may_wait && renewed.void.is_empty();
-            let held = waits.then(|| queue.with_leases(&renew.claims));
-            (renewed.void.clone(), held)
+            let leases = waits.then(|| queue.with_leases(&renew.claims));
+            (renewed.void.clone(), leases)
         });
         // Waiting consumers were served behind the change: a short lease may be void by now.
         let timeout = Some(Duration::from_millis(block.as_u64()));
-        let void = match held {
-            Some(held) => opened.wait_for_leases(call, key, &held, timeout),
+        let void = match leases {
+            Some(leases) => opened.wait_for_leases(call, key, &leases, timeout),
             None => Some(void),
         };
         if let Some(void) = void {
@@ -83,10 +83,10 @@ impl Renew {
     pub fn replay(
         call: &Call,
         key: Arg,
-        words: ArgReader,
+        args: ArgReader,
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
-        let RenewArgs { renew, .. } = RenewArgs::parse(words)?;
+        let RenewArgs { renew, .. } = RenewArgs::parse(args)?;
         let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
@@ -96,17 +96,17 @@ impl Renew {
 }
 
 impl<'c> RenewArgs<'c> {
-    fn parse(mut words: ArgReader<'c>) -> Result<RenewArgs<'c>, Error> {
-        let (ttr, block) = (words.span("ttr-ms", 0)?, words.millis("block-ms", 0)?);
-        if words.remaining() % 2 == 1 {
+    fn parse(mut args: ArgReader<'c>) -> Result<RenewArgs<'c>, Error> {
+        let (ttr, block) = (args.span("ttr-ms", 0)?, args.millis("block-ms", 0)?);
+        if args.remaining() % 2 == 1 {
             return Err(Error::UnpairedLease);
         }
-        if words.remaining() / 2 > RENEWED_MAX {
+        if args.remaining() / 2 > RENEWED_MAX {
             return Err(Error::TooManyLeases);
         }
-        let mut claims = Claims::with_capacity(words.remaining() / 2);
-        while words.remaining() > 0 {
-            claims.push(words.require_claim()?);
+        let mut claims = Claims::with_capacity(args.remaining() / 2);
+        while args.remaining() > 0 {
+            claims.push(args.require_claim()?);
         }
         let ttr = (!ttr.is_zero()).then_some(ttr);
         Ok(RenewArgs { renew: queue::Renew { claims, ttr }, block })

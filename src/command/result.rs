@@ -39,9 +39,9 @@ impl Handler for JobResult {
     };
 
     fn run(call: &Call) -> Result<(), Error> {
-        let mut words = ArgReader::of(call, &Self::SPEC, Source::Client);
-        let key = words.require()?;
-        let (id, block) = parse(words)?;
+        let mut args = ArgReader::of(call, &Self::SPEC, Source::Client);
+        let key = args.require()?;
+        let (id, block) = parse(args)?;
         let replies = call.replies();
         let Some(mut opened) = OpenedKey::at(call, key, Access::Read)? else {
             replies.null();
@@ -68,9 +68,9 @@ impl Handler for JobResult {
     }
 }
 
-fn parse<'c>(mut words: ArgReader<'c>) -> Result<(Id<'c>, Option<Millis>), Error> {
-    let (id, mut block) = (words.require_id()?, None);
-    options!(words, {
+fn parse<'c>(mut args: ArgReader<'c>) -> Result<(Id<'c>, Option<Millis>), Error> {
+    let (id, mut block) = (args.require_id()?, None);
+    options!(args, {
         "BLOCK" => block, millis(0);
     });
     Ok((id, block))

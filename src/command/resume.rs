@@ -30,9 +30,9 @@ impl Change for Resume {
 
     type Operation<'c> = queue::Resume<'c>;
 
-    fn parse<'c>(words: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
+    fn parse<'c>(args: ArgReader<'c>) -> Result<queue::Resume<'c>, Error> {
         let (mut group, mut ids) = (None, None);
-        options!(words, {
+        options!(args, {
             "GROUP" => group, group();
             "ID" => ids, rest_as_ids();
         });

@@ -34,10 +34,10 @@ impl Query for Scan {
 
     type Parsed<'c> = ScanPart;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<ScanPart, Error> {
-        let cursor = words.integer("cursor", 0, u32::MAX.into())? as u32;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<ScanPart, Error> {
+        let cursor = args.integer("cursor", 0, u32::MAX.into())? as u32;
         let (mut state, mut pattern, mut scheduled, mut count) = (None, None, None, None);
-        options!(words, {
+        options!(args, {
             "STATE" => state, state();
             "MATCH" => pattern, parsed(|bytes| Ok(Glob::new(bytes)));
             "SCHEDULED" => scheduled, flag();

@@ -25,8 +25,8 @@ pub struct ScheduleOptions {
 
 impl ScheduleOptions {
     /// Reads an option, if it is one of these.
-    pub fn read(&mut self, name: Name, words: &mut ArgReader) -> Result<bool, Error> {
-        option!(name, words, {
+    pub fn read(&mut self, name: Name, args: &mut ArgReader) -> Result<bool, Error> {
+        option!(name, args, {
             "EVERY" => self.every, span(1);
             "CRON" => self.expression, parsed(expression);
             "TZ" => self.zone, parsed(zone);

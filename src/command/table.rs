@@ -32,9 +32,9 @@ macro_rules! commands {
         impl LoggedCommands for Table {
             fn replay(
                 name: &[u8],
-                (call, key, words, logged): (&Call, Arg, ArgReader, &LoggedCircumstances),
+                (call, key, args, logged): (&Call, Arg, ArgReader, &LoggedCircumstances),
             ) -> Option<Result<bool, Error>> {
-                $(commands!(@replay $kind $module::$command, name, (call, key, words, logged));)*
+                $(commands!(@replay $kind $module::$command, name, (call, key, args, logged));)*
                 None
             }
         }

@@ -33,10 +33,10 @@ impl Change for Touch {
 
     type Operation<'c> = queue::Touch<'c>;
 
-    fn parse<'c>(mut words: ArgReader<'c>) -> Result<queue::Touch<'c>, Error> {
-        let claim = words.require_claim()?;
+    fn parse<'c>(mut args: ArgReader<'c>) -> Result<queue::Touch<'c>, Error> {
+        let claim = args.require_claim()?;
         let (mut ttr, mut checkpoint) = (None, Checkpoint::NONE);
-        options!(words, {
+        options!(args, {
             "TTR" => ttr, span(1);
             "BODY" => checkpoint.body, body();
             "NOTE" => checkpoint.note, note();

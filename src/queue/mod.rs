@@ -31,7 +31,7 @@
 //! | `kernel/` | what a queue consists of; how a job gets its place; the one way to change a queue |
 //! | `record/` | what is in files and in a rewritten AOF |
 //! | `operation/` | what commands and the timer do, one operation each |
-//! | `look/` | pages, scans and forecasts, which change nothing |
+//! | `query/` | pages, scans and forecasts, which change nothing |
 
 #![forbid(unsafe_code)]
 
@@ -39,13 +39,13 @@ mod edges;
 mod groups;
 mod kernel;
 mod lines;
-mod look;
 mod memory;
 mod operation;
+mod query;
 mod record;
 mod value;
 
-pub use edges::edge::{End, OnDead, EDGES_MAX};
+pub use edges::edge::{EndKind, OnDead, EDGES_MAX};
 pub use edges::pending::SettleBudget;
 pub use edges::record::{EdgesRecord, PendingRecord};
 pub use groups::group::GroupNumber;
@@ -63,9 +63,6 @@ pub use kernel::removed::Removed;
 pub use kernel::totals::Totals;
 pub use kernel::watch::{FinalResult, JobNews};
 pub use lines::counts::Counts;
-pub use look::dependencies::{EdgeCounts, EdgeState, EdgeView};
-pub use look::forecast::Forecast;
-pub use look::jobs::{After, ScanFilter, Scanned};
 pub use memory::defrag::Defragmenter;
 pub use operation::add_many::{AddMany, AddedMany, OneOfMany, Refusal, Times, ADD_MANY_MAX};
 pub use operation::consume::{Pop, PopById, POP_JOBS_MAX};
@@ -81,6 +78,9 @@ pub use operation::produce::{Add, Added, IfTaken};
 pub use operation::renew::{Renew, Renewed, RENEWED_MAX};
 pub use operation::upkeep::ForgetGroups;
 pub use operation::work::{Bury, Checkpoint, Finish, Release, Touch, WhenReleased};
+pub use query::dependencies::{EdgeCounts, EdgeState, EdgeView};
+pub use query::forecast::Forecast;
+pub use query::jobs::{After, ScanFilter, Scanned};
 pub use record::block::{read_block, BlockWriter, ReadJob};
 pub use record::job::JobRecord;
 pub use record::queue::QueueRecord;

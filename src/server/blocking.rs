@@ -163,7 +163,7 @@ unsafe extern "C" fn on_unblocked(
     raw::REDISMODULE_OK as c_int
 }
 
-/// The client has gone away while it waited: nothing is to be assigned to it.
+/// The client has gone away while it waited: nothing is to be delivered to it.
 unsafe extern "C" fn on_disconnect(
     ctx: *mut raw::RedisModuleCtx,
     _client: *mut raw::RedisModuleBlockedClient,

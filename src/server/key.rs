@@ -57,7 +57,7 @@ pub trait QueueKey: Copy {
     fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str);
 
     /// Replicates `command key words`.
-    fn replicate_words(&self, command: &CStr, words: &[&[u8]]);
+    fn replicate_args(&self, command: &CStr, words: &[&[u8]]);
 
     /// Runs a command that writes to another key of this database, with the server's own checks,
     /// and replicates it. Where the server refuses it, nothing has changed: the error is the
@@ -186,7 +186,7 @@ impl QueueKey for Key<'_> {
         };
     }
 
-    fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
+    fn replicate_args(&self, command: &CStr, words: &[&[u8]]) {
         // A word that is repeated between others, as ID is before each of many ids, becomes one
         // string.
         let is_again = |n: usize| {

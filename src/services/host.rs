@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use crate::queue::{Defaults, Time};
 
+use super::key_ref::{Access, Closed, Database, QueueKey};
 use super::keys::value::QueueValue;
-use super::place::{Access, Closed, Database, QueueKey};
 use super::state::State;
 
 pub trait Host: Copy {
@@ -73,7 +73,7 @@ pub trait Keyspace: Host {
     /// key, nor expire it.
     fn open<R>(
         self,
-        place: (Database, &[u8]),
+        key_ref: (Database, &[u8]),
         access: Access,
         work: impl FnOnce(Self::Key<'_>, &mut QueueValue) -> R,
     ) -> Result<R, Closed>;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::calendar::occurrences::{self, ParsedCron};
 use super::host::{Host, Keyspace};
+use super::key_ref::{Access, Closed, Database};
 use super::keys::async_load;
 use super::keys::moved;
 use super::keys::value::QueueValue;
-use super::place::{Access, Closed, Database};
 use super::state::State;
 use super::timer::pacemaker;
 use super::timer::wakeup;
@@ -104,7 +104,7 @@ fn update_source_flags() {
 }
 
 /// Whether every command comes from a client: true on an active primary with no slot import.
-pub fn is_settled_primary() -> bool {
+pub fn is_steady_primary() -> bool {
     IS_SETTLED_PRIMARY.load(Ordering::Relaxed)
 }
 
@@ -181,11 +181,11 @@ impl<C: Copy> Host for Live<C> {
 impl Keyspace for Live<Context<'_>> {
     fn open<R>(
         self,
-        place: (Database, &[u8]),
+        key_ref: (Database, &[u8]),
         access: Access,
         work: impl FnOnce(Key<'_>, &mut QueueValue) -> R,
     ) -> Result<R, Closed> {
-        self.context.open(place, access, work)
+        self.context.open(key_ref, access, work)
     }
 
     fn walk_on(self) -> bool {

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use super::calendar::occurrences::CronCache;
 use super::change::leases::Leases;
+use super::key_ref::{KeyRef, Ticket};
 use super::keys::pace::Pace;
 use super::keys::sums::DataSets;
 use super::keys::value::QueueNumber;
-use super::place::{KeyRef, Ticket};
 use super::timer::hints::{Hints, Walk};
 use super::waiting::pending::Undelivered;
 use super::waiting::waiters::Waiters;
@@ -32,7 +32,7 @@ pub struct State<C> {
     /// While the timer is behind, it looks at keys with waiting clients; it continues after this
     /// one.
     pub looked_at: Option<KeyRef>,
-    /// Jobs assigned to clients that have gone away, by the first lease of each: what was handed
+    /// Jobs delivered to clients that have gone away, by the first lease of each: what was handed
     /// out first is given back first.
     pub undelivered: BTreeMap<(Lease, KeyRef), Undelivered>,
     /// How many queues there have been in this process.

@@ -99,19 +99,19 @@ fn each_rule_sees_a_planted_fault() {
             "queue/value/new.rs:1 imports queue::lines::entry::Entry",
         ),
         (
-            "queue/look/new.rs",
+            "queue/query/new.rs",
             "use crate::queue::operation::work::Claim;",
-            "queue/look/new.rs:1 imports queue::operation::work::Claim",
+            "queue/query/new.rs:1 imports queue::operation::work::Claim",
         ),
         (
             "queue/kernel/new.rs",
             "impl Queue { fn f(&self) { self.peek(State::Ready, 1); } }",
-            "queue/kernel/new.rs:1 calls peek, of queue/look/jobs.rs",
+            "queue/kernel/new.rs:1 calls peek, of queue/query/jobs.rs",
         ),
         (
             "queue/record/new.rs",
             "fn f(one: &Queue) {\n one.forecast(&forecast); }",
-            "queue/record/new.rs:2 calls forecast, of queue/look/forecast.rs",
+            "queue/record/new.rs:2 calls forecast, of queue/query/forecast.rs",
         ),
         (
             "services/new.rs",

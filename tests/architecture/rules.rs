@@ -24,7 +24,7 @@ pub const ROOMS: [(&str, &[&str]); 9] = [
     ("kernel", &["memory", "value", "lines", "groups", "edges"]),
     ("record", &["memory", "value", "lines", "groups", "edges", "kernel"]),
     ("operation", &["memory", "value", "lines", "groups", "edges", "kernel"]),
-    ("look", &["memory", "value", "lines", "groups", "edges", "kernel"]),
+    ("query", &["memory", "value", "lines", "groups", "edges", "kernel"]),
 ];
 
 /// The rooms of the services.
@@ -32,9 +32,9 @@ pub const SERVICE_ROOMS: [&str; 6] = ["calendar", "change", "keys", "timer", "wa
 
 /// What concerns all of them.
 pub const BESIDE_THE_ROOMS: [&str; 7] =
-    ["config.rs", "host.rs", "info.rs", "live.rs", "mod.rs", "place.rs", "state.rs"];
+    ["config.rs", "host.rs", "info.rs", "key_ref.rs", "live.rs", "mod.rs", "state.rs"];
 
-/// The services of the real server, and `place`, which takes over types. The others run without one.
+/// The services of the real server, and `key_ref`, which takes over types. The others run without one.
 pub const WITH_A_SERVER: [&str; 8] = [
     "services/change/divergence.rs",
     "services/config.rs",
@@ -42,7 +42,7 @@ pub const WITH_A_SERVER: [&str; 8] = [
     "services/keys/opened.rs",
     "services/keys/persistence.rs",
     "services/live.rs",
-    "services/place.rs",
+    "services/key_ref.rs",
     "services/waiting/reply.rs",
 ];
 

@@ -54,7 +54,7 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     }
     for state in State::ALL {
         let peeked = queue.ids_of(&queue.peek(state, usize::MAX));
-        let peeked: Vec<Bytes> = peeked.words().into_iter().map(Vec::from).collect();
+        let peeked: Vec<Bytes> = peeked.bytes().into_iter().map(Vec::from).collect();
         assert!(reference.are_the_first(&peeked, state, 0, usize::MAX), "peek {state:?}");
         check_pages(queue, state, &peeked);
     }
@@ -130,7 +130,7 @@ fn check_forecast(queue: &Queue, reference: &Reference) {
 fn check_pages(queue: &Queue, state: State, all: &[Bytes]) {
     let seen = |after: After| {
         let slots = queue.peek_after(state, &after, usize::MAX)?;
-        Some(queue.ids_of(&slots).words().into_iter().map(Vec::from).collect::<Vec<Bytes>>())
+        Some(queue.ids_of(&slots).bytes().into_iter().map(Vec::from).collect::<Vec<Bytes>>())
     };
     let times: Vec<Time> =
         all.iter().map(|bytes| leaves(&queue.get(id(bytes)).unwrap(), state)).collect();

@@ -1,7 +1,7 @@
 //! Jobs of the reference that wait for others. An edge goes by ids: whatever job has the id of the
 //! predecessor is the one that is waited for.
 
-use dq::queue::{EdgeFault, End, OnDead, SettleBudget, State};
+use dq::queue::{EdgeFault, EndKind, OnDead, SettleBudget, State};
 
 use crate::job::{Job, Stage};
 use crate::reference::Reference;
@@ -25,7 +25,7 @@ pub struct Waits {
 pub struct Edge {
     pub from: Bytes,
     /// How the predecessor ended, and its result or reason. None: the edge is open.
-    pub ending: Option<(End, Option<Bytes>)>,
+    pub ending: Option<(EndKind, Option<Bytes>)>,
     /// The number of the end that has still to get here.
     pub pending: Option<u64>,
     /// Counted as one from a dead job.
@@ -36,7 +36,7 @@ pub struct Edge {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pending {
     /// The edges with this number are to be settled.
-    End {
+    EndKind {
         number: u64,
         at: u64,
     },
@@ -65,7 +65,7 @@ impl Waits {
 }
 
 impl Edge {
-    fn new(from: Bytes, ending: Option<(End, Option<Bytes>)>) -> Edge {
+    fn new(from: Bytes, ending: Option<(EndKind, Option<Bytes>)>) -> Edge {
         Edge { from, ending, pending: None, is_marked: false }
     }
 
@@ -146,9 +146,9 @@ impl Reference {
                 return Err(refused(EdgeFault::HasSchedule));
             }
             let ending = match job.state(now) {
-                State::Done => Some((End::Done, job.result.clone())),
+                State::Done => Some((EndKind::Done, job.result.clone())),
                 State::Dead if edges.on_dead == OnDead::Run => {
-                    Some((End::Dead, job.reason_of_death(now)))
+                    Some((EndKind::Dead, job.reason_of_death(now)))
                 }
                 _ => None,
             };
@@ -209,7 +209,7 @@ impl Reference {
         }
         if is_dead {
             let (reason, death) = (job.reason_of_death(now), job.death().unwrap());
-            self.end_edges(id, Which::Run, (End::Dead, reason), death);
+            self.end_edges(id, Which::Run, (EndKind::Dead, reason), death);
         }
         let of_it =
             |pending: &&mut Pending| matches!(pending, Pending::Mark { id: it, .. } if it == id);
@@ -228,7 +228,7 @@ impl Reference {
     }
 
     /// The edges from this job are to be settled.
-    fn end_edges(&mut self, from: &Bytes, which: Which, ending: (End, Option<Bytes>), at: u64) {
+    fn end_edges(&mut self, from: &Bytes, which: Which, ending: (EndKind, Option<Bytes>), at: u64) {
         let (number, mut is_any) = (self.next_event() as u64, false);
         for waits in self.jobs.iter_mut().filter_map(|job| job.waits.as_mut()) {
             let ends = which == Which::All || waits.on_dead == OnDead::Run;
@@ -243,17 +243,17 @@ impl Reference {
                 }
             }
         }
-        self.pending.extend(is_any.then_some(Pending::End { number, at }));
+        self.pending.extend(is_any.then_some(Pending::EndKind { number, at }));
     }
 
     pub fn settle_as_done(&mut self, now: u64, from: &Bytes, result: Option<&Bytes>) {
         self.record_death_by(now, from);
-        self.end_edges(from, Which::All, (End::Done, result.cloned()), now);
+        self.end_edges(from, Which::All, (EndKind::Done, result.cloned()), now);
     }
 
     pub fn settle_as_gone(&mut self, now: u64, from: &Bytes) {
         self.record_death_by(now, from);
-        self.end_edges(from, Which::All, (End::Gone, None), now);
+        self.end_edges(from, Which::All, (EndKind::Gone, None), now);
     }
 
     /// Carries out as much of what is pending.
@@ -270,7 +270,7 @@ impl Reference {
         let is_done = match self.pending[0].clone() {
             Pending::Nothing => true,
             Pending::Mark { id, is_dead } => !self.mark_one(&id, is_dead),
-            Pending::End { number, at } => {
+            Pending::EndKind { number, at } => {
                 let is_it = |edge: &Edge| edge.pending == Some(number);
                 match self.jobs.iter().position(|job| job.edges().iter().any(is_it)) {
                     Some(place) => return self.settle(now, place, number, at),
@@ -307,14 +307,14 @@ impl Reference {
         let on_dead = waits.on_dead;
         let edge = waits.edges.iter_mut().find(|edge| edge.pending == Some(number)).unwrap();
         (edge.pending, edge.is_marked) = (None, false);
-        let is_gone = edge.ending.as_ref().unwrap().0 == End::Gone;
+        let is_gone = edge.ending.as_ref().unwrap().0 == EndKind::Gone;
         let from = edge.from.clone();
         let is_orphan = is_gone && on_dead == OnDead::Hold && job.stage == Stage::Held;
         if is_orphan && job.state(at) == State::Held {
             let reason = [b"job '", &from[..], b"' that it waits for was removed"].concat();
             self.die_of_it(now, at, place, &reason);
         } else if self.jobs[place].can_go() {
-            self.release_held(now, &id);
+            self.free_held(now, &id);
         } else if !is_orphan {
             return 1;
         }
@@ -330,7 +330,7 @@ impl Reference {
         self.record_life(now, &id);
     }
 
-    fn release_held(&mut self, now: u64, id: &Bytes) {
+    fn free_held(&mut self, now: u64, id: &Bytes) {
         let Some(place) = self.jobs.iter().position(|job| job.id == *id) else {
             return;
         };
@@ -382,7 +382,7 @@ impl Reference {
         while !self.released.is_empty() {
             let id = self.released.remove(0);
             if self.get(&id).is_some_and(Job::can_go) {
-                self.release_held(now, &id);
+                self.free_held(now, &id);
             }
         }
         self.carry_out(now, budget);

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use dq::queue::{Counts, End, State};
+use dq::queue::{Counts, EndKind, State};
 
 use crate::edges::Edge;
 use crate::job::{Job, Stage};
@@ -69,9 +69,9 @@ impl Reference {
     /// The predecessor and its state, or what that was; its result, or why it is dead.
     pub fn see_edge(&self, edge: &Edge) -> (Bytes, &'static str, Option<Bytes>) {
         let (state, what) = match &edge.ending {
-            Some((End::Done, result)) => ("done", result.clone()),
-            Some((End::Dead, reason)) => ("dead", reason.clone()),
-            Some((End::Gone, _)) => ("gone", None),
+            Some((EndKind::Done, result)) => ("done", result.clone()),
+            Some((EndKind::Dead, reason)) => ("dead", reason.clone()),
+            Some((EndKind::Gone, _)) => ("gone", None),
             None => {
                 let job = self.get(&edge.from).unwrap();
                 let state = job.state(self.horizon);

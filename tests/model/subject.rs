@@ -69,7 +69,7 @@ impl Subject {
     }
 
     fn ids_of(&self, slots: &[u32]) -> Vec<Bytes> {
-        let ids: Vec<Bytes> = self.queue.ids_of(slots).words().into_iter().map(Vec::from).collect();
+        let ids: Vec<Bytes> = self.queue.ids_of(slots).bytes().into_iter().map(Vec::from).collect();
         assert_eq!(ids.len(), slots.len());
         ids
     }
@@ -327,12 +327,12 @@ fn add_alike(
             let id_of = |slot| queue.id_and_body(slot).unwrap().0.bytes().to_vec();
             Outcome::Alike(slots.into_iter().map(|slot| slot.map(id_of)).collect())
         }
-        core::AddedMany::Refused { place, why } => {
+        core::AddedMany::Refused { position, why } => {
             let why = match why {
                 core::Refusal::Twice(_) => Outcome::Twice,
                 core::Refusal::As(added) => refused(added),
             };
-            Outcome::RefusedAt(place, Box::new(why))
+            Outcome::RefusedAt(position, Box::new(why))
         }
     }
 }

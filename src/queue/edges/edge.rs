@@ -38,7 +38,7 @@ impl From<OnDead> for u8 {
 
 /// How a predecessor ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum EndKind {
     Done,
     Dead,
     /// It was removed before it was done.
@@ -47,18 +47,18 @@ pub enum End {
 
 /// The end of a predecessor, shared by all its dependents.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ending {
+pub struct PredecessorEnd {
     pub id: Box<[u8]>,
-    pub end: End,
+    pub end: EndKind,
     /// The result of a job that is done, or the reason of a dead one.
     pub what: Option<Box<[u8]>>,
 }
 
-impl Ending {
+impl PredecessorEnd {
     /// Bytes of this value and of what it points to, with the counts of its references.
     pub fn size(&self) -> usize {
         let what = self.what.as_ref().map_or(0, |what| what.len());
-        size_of::<Ending>() + 2 * size_of::<usize>() + self.id.len() + what
+        size_of::<PredecessorEnd>() + 2 * size_of::<usize>() + self.id.len() + what
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) enum Edge {
     /// The dependent waits.
     Open(EdgeLink),
     /// It doesn't any more.
-    Settled(Arc<Ending>),
+    Settled(Arc<PredecessorEnd>),
 }
 
 const _: () = assert!(size_of::<Edge>() <= 32, "bytes per edge are a feature");
@@ -108,10 +108,10 @@ pub enum NewEdge {
     OfDead(Slot),
     /// From a job that has ended, as the pending ending at this place says.
     Pending {
-        place: usize,
+        position: usize,
         is_marked: bool,
     },
-    Settled(Arc<Ending>),
+    Settled(Arc<PredecessorEnd>),
 }
 
 impl NewEdge {

@@ -26,7 +26,7 @@ impl Edges {
 
     /// The next job that a command has let go during this operation, and that still waits for
     /// nothing: it is held no more. Returns when it is due.
-    pub fn next_released(&mut self) -> Option<(Slot, Time)> {
+    pub fn next_freed(&mut self) -> Option<(Slot, Time)> {
         while let Some((key, serial)) = self.released.pop_front() {
             let job = self.lists.dependents.get(key).filter(|job| job.serial == serial);
             if let Some(slot) = job.map(|job| job.slot) {

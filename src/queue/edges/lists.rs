@@ -5,7 +5,9 @@
 use crate::queue::memory::impossible::OrImpossible;
 use std::sync::Arc;
 
-use super::edge::{BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, Ending, OnDead};
+use super::edge::{
+    BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, OnDead, PredecessorEnd,
+};
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::time::Time;
 
@@ -14,7 +16,7 @@ use crate::queue::value::time::Time;
 pub(super) enum Origin {
     Job(Slot),
     /// The job has ended, as far as these edges are concerned.
-    Ended(Arc<Ending>),
+    Ended(Arc<PredecessorEnd>),
     /// The bundle has no edges, and its job is gone.
     Nothing,
 }
@@ -72,7 +74,7 @@ pub(super) enum Pending {
 
 #[derive(Clone, Debug)]
 pub(super) struct Ended {
-    pub ending: Arc<Ending>,
+    pub ending: Arc<PredecessorEnd>,
     pub at: Time,
     pub hold: Option<BundleKey>,
     pub run: Option<BundleKey>,
@@ -88,7 +90,7 @@ impl Ended {
 }
 
 impl Pending {
-    pub fn ending_mut(&mut self) -> Option<&mut Arc<Ending>> {
+    pub fn ending_mut(&mut self) -> Option<&mut Arc<PredecessorEnd>> {
         match self {
             Pending::Ended(ended) => Some(&mut ended.ending),
             Pending::Mark(_) | Pending::Nothing => None,

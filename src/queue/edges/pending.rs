@@ -7,7 +7,7 @@ use crate::queue::memory::impossible::{impossible, OrImpossible};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::edge::{BundleKey, Edge, EdgeKey, End, Ending, OnDead};
+use super::edge::{BundleKey, Edge, EdgeKey, EndKind, OnDead, PredecessorEnd};
 use super::lists::{Bundle, Ended, Origin, Pending};
 use super::table::Edges;
 use crate::queue::memory::slab::Slot;
@@ -35,13 +35,13 @@ pub enum Step {
     /// An edge to this job was settled. Its last one, perhaps: it may be let go.
     LastEdge(Slot),
     /// The same, and the job that it waited for can't come: it dies of that, at this time.
-    Orphan { slot: Slot, at: Time, of: Arc<Ending> },
+    Orphan { slot: Slot, at: Time, of: Arc<PredecessorEnd> },
 }
 
 /// What stands in the line, as it is in files.
 #[derive(Clone, Debug)]
 pub enum PendingSight<'e> {
-    Ended { ending: &'e Ending, at: Time },
+    Ended { ending: &'e PredecessorEnd, at: Time },
     Mark { from: Slot, is_of_dead: bool },
     Nothing,
 }
@@ -60,7 +60,7 @@ impl Edges {
     }
 
     /// The job has ended, for these edges: they are to be settled. O(log n).
-    pub fn end(&mut self, from: Slot, which: Which, ending: Ending, at: Time) {
+    pub fn end(&mut self, from: Slot, which: Which, ending: PredecessorEnd, at: Time) {
         let Some(job) = self.predecessors.get_mut(&from) else {
             return;
         };
@@ -95,7 +95,7 @@ impl Edges {
     }
 
     /// Returns whether it has edges.
-    fn end_bundle(&mut self, key: BundleKey, ending: &Arc<Ending>) -> bool {
+    fn end_bundle(&mut self, key: BundleKey, ending: &Arc<PredecessorEnd>) -> bool {
         let bundle = self.lists.bundles.get_mut(key).or_impossible("a job has its bundles");
         let Some(bundle) = bundle else {
             return false;
@@ -168,7 +168,7 @@ impl Edges {
     }
 
     /// Of both kinds of edges, the one whose dependent was added first.
-    fn next_ended(&self, ended: &Ended) -> Option<(EdgeKey, Arc<Ending>, Time)> {
+    fn next_ended(&self, ended: &Ended) -> Option<(EdgeKey, Arc<PredecessorEnd>, Time)> {
         let first = |bundle: Option<BundleKey>| {
             let edge = self.lists.first_of(bundle?)?;
             Some((self.lists.serial_of(edge), edge))
@@ -178,7 +178,7 @@ impl Edges {
         Some((edge, ended.ending.clone(), ended.at))
     }
 
-    fn settle(&mut self, edge: EdgeKey, ending: Arc<Ending>, at: Time) -> Step {
+    fn settle(&mut self, edge: EdgeKey, ending: Arc<PredecessorEnd>, at: Time) -> Step {
         let was_behind_dead = self.is_behind_dead(edge.dependent);
         let link = self.lists.unlink(edge);
         let job = self.lists.dependents.get_mut(edge.dependent);
@@ -188,7 +188,7 @@ impl Edges {
         job.open -= 1;
         job.marked -= u32::from(link.is_some_and(|link| link.is_marked));
         job.due_from = job.due_from.max(at);
-        let is_orphan = ending.end == End::Gone && job.on_dead == OnDead::Hold;
+        let is_orphan = ending.end == EndKind::Gone && job.on_dead == OnDead::Hold;
         let step = match is_orphan && job.is_held {
             true => Step::Orphan { slot: job.slot, at, of: ending.clone() },
             false if job.can_go() => Step::LastEdge(job.slot),
@@ -237,12 +237,12 @@ impl Edges {
 
     /// Where in the line each ended bundle stands.
     pub fn pending_positions(&self) -> BTreeMap<Slot, usize> {
-        let bundles = self.pending.iter().enumerate().flat_map(|(place, pending)| {
+        let bundles = self.pending.iter().enumerate().flat_map(|(position, pending)| {
             let [hold, run] = match pending {
                 Pending::Ended(Ended { hold, run, .. }) => [*hold, *run],
                 Pending::Mark(_) | Pending::Nothing => [None, None],
             };
-            hold.into_iter().chain(run).map(move |bundle| (bundle, place))
+            hold.into_iter().chain(run).map(move |bundle| (bundle, position))
         });
         bundles.collect()
     }
@@ -253,7 +253,7 @@ impl Edges {
     }
 
     /// Of a file: an ending, whose edges are still to come.
-    pub fn load_ended(&mut self, ending: Ending, at: Time) {
+    pub fn load_ended(&mut self, ending: PredecessorEnd, at: Time) {
         self.bytes += ending.size();
         let ending = Arc::new(ending);
         self.pending.push_back(Pending::Ended(Ended { ending, at, hold: None, run: None }));
@@ -274,16 +274,16 @@ impl Edges {
     }
 
     /// How the pending ending at this place ended.
-    pub fn pending_end(&self, place: usize) -> Option<End> {
-        match self.pending.get(place)? {
+    pub fn pending_end(&self, position: usize) -> Option<EndKind> {
+        match self.pending.get(position)? {
             Pending::Ended(ended) => Some(ended.ending.end),
             Pending::Mark(_) | Pending::Nothing => None,
         }
     }
 
-    pub(super) fn pending_bundle_or_new(&mut self, place: usize, on_dead: OnDead) -> BundleKey {
-        let Some(Pending::Ended(ended)) = self.pending.get_mut(place) else {
-            impossible("an ending that is pending is at its place");
+    pub(super) fn pending_bundle_or_new(&mut self, position: usize, on_dead: OnDead) -> BundleKey {
+        let Some(Pending::Ended(ended)) = self.pending.get_mut(position) else {
+            impossible("an ending that is pending is at its position");
             return Slot::MAX;
         };
         let ending = ended.ending.clone();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
-use super::edge::{Dependent, End, Ending, NewDependent, NewEdge, OnDead};
+use super::edge::{Dependent, EndKind, NewDependent, NewEdge, OnDead, PredecessorEnd};
 use super::pending::PendingSight;
 use super::table::EdgeSight;
 use crate::queue::memory::slab::Slot;
@@ -85,7 +85,7 @@ impl From<PendingKind> for u8 {
 /// A [`PendingRecord`] that was read.
 #[derive(Clone, Debug)]
 pub enum LoadedPending<'r> {
-    Ended { ending: Ending, at: Time },
+    Ended { ending: PredecessorEnd, at: Time },
     Mark { from: Id<'r>, is_of_dead: bool },
     Nothing,
 }
@@ -132,7 +132,7 @@ impl EdgeRecord {
     fn of<'q>(
         edge: &EdgeSight,
         id_of: &impl Fn(Slot) -> Option<Id<'q>>,
-        place_of: &impl Fn(Slot) -> Option<usize>,
+        position_of: &impl Fn(Slot) -> Option<usize>,
     ) -> EdgeRecord {
         match edge {
             EdgeSight::Waits { from, is_marked } => {
@@ -143,14 +143,14 @@ impl EdgeRecord {
             EdgeSight::Pending { bundle, is_marked, .. } => {
                 let state =
                     if *is_marked { StoredState::PendingOfDead } else { StoredState::Pending };
-                let place = place_of(*bundle).unwrap_or(usize::MAX) as u64;
-                EdgeRecord(ByteBuf::from(place.to_be_bytes()), state, None)
+                let position = position_of(*bundle).unwrap_or(usize::MAX) as u64;
+                EdgeRecord(ByteBuf::from(position.to_be_bytes()), state, None)
             }
             EdgeSight::Settled(ending) => {
                 let state = match ending.end {
-                    End::Done => StoredState::Done,
-                    End::Dead => StoredState::Dead,
-                    End::Gone => StoredState::Gone,
+                    EndKind::Done => StoredState::Done,
+                    EndKind::Dead => StoredState::Dead,
+                    EndKind::Gone => StoredState::Gone,
                 };
                 let what = ending.what.as_ref().map(|what| ByteBuf::from(&what[..]));
                 EdgeRecord(ByteBuf::from(&ending.id[..]), state, what)
@@ -161,11 +161,11 @@ impl EdgeRecord {
     fn edge(&self, slot_of: &impl Fn(Id) -> Option<Slot>) -> Result<NewEdge, RecordError> {
         let EdgeRecord(id, state, what) = self;
         if matches!(state, StoredState::Pending | StoredState::PendingOfDead) {
-            let place = <[u8; 8]>::try_from(&id[..]).map_err(|_| RecordError::Impossible)?;
-            let place = usize::try_from(u64::from_be_bytes(place));
-            let place = place.map_err(|_| RecordError::Impossible)?;
+            let position = <[u8; 8]>::try_from(&id[..]).map_err(|_| RecordError::Impossible)?;
+            let position = usize::try_from(u64::from_be_bytes(position));
+            let position = position.map_err(|_| RecordError::Impossible)?;
             let is_marked = *state == StoredState::PendingOfDead;
-            return Ok(NewEdge::Pending { place, is_marked });
+            return Ok(NewEdge::Pending { position, is_marked });
         }
         let id = Id::new(id).ok_or(RecordError::Id)?;
         let end = match state {
@@ -177,12 +177,12 @@ impl EdgeRecord {
                 let is_of_dead = *state == StoredState::OpenOfDead;
                 return Ok(if is_of_dead { NewEdge::OfDead(from) } else { NewEdge::Open(from) });
             }
-            StoredState::Done => End::Done,
-            StoredState::Dead => End::Dead,
-            StoredState::Gone => End::Gone,
+            StoredState::Done => EndKind::Done,
+            StoredState::Dead => EndKind::Dead,
+            StoredState::Gone => EndKind::Gone,
         };
         let what = what.as_ref().map(|what| what[..].into());
-        Ok(NewEdge::Settled(Arc::new(Ending { id: id.bytes().into(), end, what })))
+        Ok(NewEdge::Settled(Arc::new(PredecessorEnd { id: id.bytes().into(), end, what })))
     }
 
     fn size(&self) -> usize {
@@ -197,7 +197,7 @@ impl EdgesRecord {
         dependent: &Dependent,
         edges: impl Iterator<Item = EdgeSight<'q>>,
         id_of: impl Fn(Slot) -> Option<Id<'q>>,
-        place_of: impl Fn(Slot) -> Option<usize>,
+        position_of: impl Fn(Slot) -> Option<usize>,
     ) -> Vec<EdgesRecord> {
         let (delay, at) = match dependent.due {
             Due::In(delay) => (delay, Time::ZERO),
@@ -205,7 +205,7 @@ impl EdgesRecord {
         };
         let (mut pieces, mut bytes) = (vec![Vec::new()], 0);
         for edge in edges {
-            let edge = EdgeRecord::of(&edge, &id_of, &place_of);
+            let edge = EdgeRecord::of(&edge, &id_of, &position_of);
             if bytes > RECORD_BYTES {
                 pieces.push(Vec::new());
                 bytes = 0;
@@ -214,11 +214,11 @@ impl EdgesRecord {
             pieces.last_mut().into_iter().for_each(|piece| piece.push(edge.clone()));
         }
         let last = pieces.len() - 1;
-        let record = |(place, edges)| EdgesRecord {
+        let record = |(position, edges)| EdgesRecord {
             id: ByteBuf::from(id.bytes()),
             edges,
-            is_first: place == 0,
-            continues: place < last,
+            is_first: position == 0,
+            continues: position < last,
             on_dead: dependent.on_dead,
             is_on_hold: dependent.is_on_hold,
             delay,
@@ -295,9 +295,9 @@ impl PendingRecord {
         match pending {
             PendingSight::Ended { ending, at } => {
                 let kind = match ending.end {
-                    End::Done => PendingKind::Done,
-                    End::Dead => PendingKind::Dead,
-                    End::Gone => PendingKind::Gone,
+                    EndKind::Done => PendingKind::Done,
+                    EndKind::Dead => PendingKind::Dead,
+                    EndKind::Gone => PendingKind::Gone,
                 };
                 record(kind, &ending.id, ending.what.as_deref(), *at)
             }
@@ -313,13 +313,13 @@ impl PendingRecord {
         let id = || Id::new(&self.id).ok_or(RecordError::Id);
         let ended = |end| {
             let what = self.what.as_ref().map(|what| what[..].into());
-            let ending = Ending { id: id()?.bytes().into(), end, what };
+            let ending = PredecessorEnd { id: id()?.bytes().into(), end, what };
             Ok(LoadedPending::Ended { ending, at: self.at })
         };
         match self.kind {
-            PendingKind::Done => ended(End::Done),
-            PendingKind::Dead => ended(End::Dead),
-            PendingKind::Gone => ended(End::Gone),
+            PendingKind::Done => ended(EndKind::Done),
+            PendingKind::Dead => ended(EndKind::Dead),
+            PendingKind::Gone => ended(EndKind::Gone),
             PendingKind::Mark => Ok(LoadedPending::Mark { from: id()?, is_of_dead: true }),
             PendingKind::Unmark => Ok(LoadedPending::Mark { from: id()?, is_of_dead: false }),
             PendingKind::Nothing => Ok(LoadedPending::Nothing),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::edge::{
-    BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, Ending, NewDependent, NewEdge,
-    OnDead,
+    BundleKey, Dependent, DependentKey, Edge, EdgeKey, EdgeLink, NewDependent, NewEdge, OnDead,
+    PredecessorEnd,
 };
 use super::lists::{Bundle, Lists, Origin, Pending};
 use crate::queue::memory::slab::Slot;
@@ -45,11 +45,11 @@ pub enum EdgeSight<'e> {
     },
     /// It waits until this ending has got to it.
     Pending {
-        ending: &'e Ending,
+        ending: &'e PredecessorEnd,
         bundle: Slot,
         is_marked: bool,
     },
-    Settled(&'e Ending),
+    Settled(&'e PredecessorEnd),
 }
 
 /// Keyed by slots. O(log n) for each operation, and O(1) for each edge that it is about.
@@ -202,8 +202,8 @@ impl Edges {
                     bundle.is_of_dead |= !bundle.is_pending;
                 }
             }
-            NewEdge::Pending { place, is_marked } => {
-                let bundle = self.pending_bundle_or_new(place, on_dead);
+            NewEdge::Pending { position, is_marked } => {
+                let bundle = self.pending_bundle_or_new(position, on_dead);
                 self.link(key, bundle, EdgeKey::NONE);
                 if is_marked {
                     self.mark_loaded(key, bundle);
@@ -263,12 +263,12 @@ impl Edges {
     }
 
     pub(super) fn bundle_or_new(&mut self, from: Slot, on_dead: OnDead) -> BundleKey {
-        let place = self.predecessors.entry(from).or_default().bundle_mut(on_dead);
-        if let Some(bundle) = *place {
+        let position = self.predecessors.entry(from).or_default().bundle_mut(on_dead);
+        if let Some(bundle) = *position {
             return bundle;
         }
-        *place = self.lists.bundles.insert(Bundle::of(from));
-        place.unwrap_or(Slot::MAX)
+        *position = self.lists.bundles.insert(Bundle::of(from));
+        position.unwrap_or(Slot::MAX)
     }
 
     pub(super) fn is_behind_dead(&self, key: DependentKey) -> bool {
@@ -301,8 +301,8 @@ impl Edges {
                     return;
                 }
                 if let Some(job) = self.predecessors.get_mut(&slot) {
-                    for place in [&mut job.hold, &mut job.run] {
-                        *place = place.filter(|it| *it != key);
+                    for position in [&mut job.hold, &mut job.run] {
+                        *position = position.filter(|it| *it != key);
                     }
                     if job.bundles().next().is_none() {
                         self.predecessors.remove(&slot);
@@ -377,7 +377,7 @@ impl Edges {
 impl Clone for Edges {
     fn clone(&self) -> Edges {
         let mut copies = BTreeMap::new();
-        let mut own = |ending: &mut Arc<Ending>| {
+        let mut own = |ending: &mut Arc<PredecessorEnd>| {
             let copy = copies.entry(Arc::as_ptr(ending));
             *ending = copy.or_insert_with(|| Arc::new((**ending).clone())).clone();
         };

@@ -356,7 +356,7 @@ impl Groups {
     }
 
     pub(super) fn lane_mut(&mut self, priority: u8) -> Option<&mut GroupLane> {
-        let at = place_of(&self.lanes, priority).unwrap_or_else(|at| {
+        let at = position_of(&self.lanes, priority).unwrap_or_else(|at| {
             self.lanes.insert(at, GroupLane::new(priority));
             at
         });
@@ -364,12 +364,12 @@ impl Groups {
     }
 
     pub(super) fn lane(&self, priority: u8) -> Option<&GroupLane> {
-        self.lanes.get(place_of(&self.lanes, priority).ok()?)
+        self.lanes.get(position_of(&self.lanes, priority).ok()?)
     }
 }
 
 /// The index of the lane of this priority, or where to insert it.
-pub(super) fn place_of(lanes: &[GroupLane], priority: u8) -> Result<usize, usize> {
+pub(super) fn position_of(lanes: &[GroupLane], priority: u8) -> Result<usize, usize> {
     lanes.binary_search_by_key(&priority, |lane| lane.priority)
 }
 

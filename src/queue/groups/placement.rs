@@ -3,7 +3,7 @@
 use crate::queue::memory::impossible::impossible;
 use std::cell::Cell;
 
-use super::group::{place_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
+use super::group::{position_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
 use super::line::BucketsBySlot;
 use super::line::GroupLine;
 use super::seats::{NothingReady, Seat};
@@ -300,7 +300,7 @@ impl Groups {
                 continue;
             };
             let opens = member.since.max(group.opens(settings));
-            let lane = place_of(&self.lanes, member.priority).ok();
+            let lane = position_of(&self.lanes, member.priority).ok();
             if let Some(lane) = lane.filter(|_| opens != seat.opens) {
                 moved.push((slot, opens, lane));
                 counts.get_mut(lane).into_iter().for_each(|count| *count += 1);
@@ -335,7 +335,7 @@ impl Groups {
         };
         let mut orders: Vec<Option<Vec<_>>> = self.lanes.iter().zip(anew).map(order).collect();
         for (slot, member) in self.members.iter_mut() {
-            let lane = place_of(&self.lanes, member.priority).ok();
+            let lane = position_of(&self.lanes, member.priority).ok();
             if let Some(order) = lane.and_then(|lane| orders.get_mut(lane)?.as_mut()) {
                 order.extend(member.seat.map(|seat| (seat.opens, seat.number, slot)));
             }

@@ -130,7 +130,7 @@ impl Run {
     }
 
     /// The index of the entry with this key, or where to insert it. Keys are unique.
-    fn place_of(&self, key: Key) -> Result<usize, usize> {
+    fn position_of(&self, key: Key) -> Result<usize, usize> {
         match (self.entries.front(), self.entries.back()) {
             (Some(front), _) if front.key() == key => Ok(0),
             (_, Some(back)) if back.key() < key => Err(self.entries.len()),
@@ -286,10 +286,10 @@ impl Seats {
             self.runs.push_back(Run::new(VecDeque::from([entry])));
             return;
         };
-        let (Ok(place) | Err(place)) = run.place_of(key);
+        let (Ok(position) | Err(position)) = run.position_of(key);
         run.least_turn.set(run.least_turn.get().min(seat.turn));
         run.first = run.first.min(key);
-        run.entries.insert(place, entry);
+        run.entries.insert(position, entry);
         if run.entries.len() > RUN_MAX {
             let upper = Run::new(run.entries.split_off(RUN_MAX / 2));
             run.entries.shrink_to(RUN_MAX * 3 / 4);
@@ -305,10 +305,10 @@ impl Seats {
         let Some(run) = self.runs.get_mut(at) else {
             return false;
         };
-        let Ok(place) = run.place_of(key) else {
+        let Ok(position) = run.position_of(key) else {
             return false;
         };
-        run.entries.remove(place);
+        run.entries.remove(position);
         self.len -= 1;
         match run.entries.front() {
             None => {
@@ -353,8 +353,8 @@ impl Seats {
         let Some(run) = self.runs.get_mut(at).or_impossible("a group is at its seat") else {
             return;
         };
-        if let Ok(place) = run.place_of(key) {
-            if let Some(entry) = run.entries.get_mut(place) {
+        if let Ok(position) = run.position_of(key) {
+            if let Some(entry) = run.entries.get_mut(position) {
                 entry.seat.turn = seat.turn;
                 entry.nothing_ready.set(nothing_ready);
             }

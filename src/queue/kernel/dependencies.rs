@@ -14,7 +14,7 @@
 use super::change::Cause;
 use super::queue::Queue;
 use super::transition::{Reason, Transition};
-use crate::queue::edges::edge::{End, Ending, NewDependent};
+use crate::queue::edges::edge::{EndKind, NewDependent, PredecessorEnd};
 use crate::queue::edges::pending::{SettleBudget, Step, Which};
 use crate::queue::edges::table::Edges;
 use crate::queue::memory::slab::Slot;
@@ -53,29 +53,35 @@ impl Queue {
         result: Option<&[u8]>,
     ) {
         self.record_death_by(now, slot);
-        self.end_edges(slot, Which::All, (End::Done, result), now);
+        self.end_edges(slot, Which::All, (EndKind::Done, result), now);
     }
 
     /// A job is about to be removed before it is done.
     pub(in crate::queue) fn settle_as_gone(&mut self, now: Time, slot: Slot) {
         self.record_death_by(now, slot);
-        self.end_edges(slot, Which::All, (End::Gone, None), now);
+        self.end_edges(slot, Which::All, (EndKind::Gone, None), now);
     }
 
     /// Edges from this job are to be settled, as of this time.
-    fn end_edges(&mut self, slot: Slot, which: Which, (end, what): (End, Option<&[u8]>), at: Time) {
+    fn end_edges(
+        &mut self,
+        slot: Slot,
+        which: Which,
+        (end, what): (EndKind, Option<&[u8]>),
+        at: Time,
+    ) {
         let waiting = self.edges.as_ref().map_or(0, |edges| edges.waiting_for(slot));
         let Some((id, _)) = self.id_and_body(slot).filter(|_| waiting > 0) else {
             // It may still be about to be marked.
             let edges = self.edges.iter_mut().filter(|_| which == Which::All);
             return edges.for_each(|edges| edges.forget_predecessor(slot));
         };
-        let ending = Ending { id: id.bytes().into(), end, what: what.map(Box::from) };
+        let ending = PredecessorEnd { id: id.bytes().into(), end, what: what.map(Box::from) };
         if let Some(edges) = &mut self.edges {
             match end {
-                End::Done => self.ledger.checksum_mut().edges(waiting, 0),
-                End::Gone => self.ledger.checksum_mut().edges(edges.marks_of(slot).0, 1),
-                End::Dead => self.ledger.checksum_mut().edges(waiting, 2),
+                EndKind::Done => self.ledger.checksum_mut().edges(waiting, 0),
+                EndKind::Gone => self.ledger.checksum_mut().edges(edges.marks_of(slot).0, 1),
+                EndKind::Dead => self.ledger.checksum_mut().edges(waiting, 2),
             }
             edges.end(slot, which, ending, at);
         }
@@ -119,7 +125,7 @@ impl Queue {
         let (is_dead, death) = (job.state(now) == State::Dead, job.dies_at());
         if is_dead {
             let (reason, since) = (job.reason_at(now).map(<[u8]>::to_vec), job.since(now));
-            self.end_edges(slot, Which::Run, (End::Dead, reason.as_deref()), since);
+            self.end_edges(slot, Which::Run, (EndKind::Dead, reason.as_deref()), since);
         }
         if let Some(edges) = &mut self.edges {
             edges.record_life(slot, is_dead);
@@ -142,8 +148,8 @@ impl Queue {
     /// At the end of an operation: releases those that a command has let go, and carries out a part
     /// of what is pending.
     pub(in crate::queue) fn carry_out(&mut self, now: Time, budget: u32) {
-        while let Some((slot, due)) = self.edges.as_mut().and_then(|edges| edges.next_released()) {
-            self.release_held(now, slot, due);
+        while let Some((slot, due)) = self.edges.as_mut().and_then(|edges| edges.next_freed()) {
+            self.free_held(now, slot, due);
         }
         let mut done = 0;
         while done < budget {
@@ -175,12 +181,12 @@ impl Queue {
             }
         };
         if let Some(due) = self.edges.as_mut().and_then(|edges| edges.let_go_if_free(slot)) {
-            self.release_held(now, slot, due);
+            self.free_held(now, slot, due);
         }
         EDGES_A_JOB
     }
 
-    fn release_held(&mut self, now: Time, slot: Slot, due: Time) {
+    fn free_held(&mut self, now: Time, slot: Slot, due: Time) {
         if self.store.progress(slot).stage == Stage::Held {
             self.wait_until(now, slot, due, Cause::Resumed);
         }

@@ -83,7 +83,7 @@ impl Watch {
 
     pub fn add(&mut self, slot: Slot) {
         let watched = self.0.get_or_insert_default();
-        let (word, bit) = place_of(slot);
+        let (word, bit) = position_of(slot);
         if watched.slots.len() <= word {
             watched.slots.resize(word + 1, 0);
         }
@@ -100,18 +100,18 @@ impl Watch {
 
 impl Watched {
     fn has(&self, slot: Slot) -> bool {
-        let (word, bit) = place_of(slot);
+        let (word, bit) = position_of(slot);
         self.slots.get(word).is_some_and(|bits| bits & bit != 0)
     }
 }
 
 fn forget(slots: &mut [u64], slot: Slot) {
-    let (word, bit) = place_of(slot);
+    let (word, bit) = position_of(slot);
     if let Some(bits) = slots.get_mut(word) {
         *bits &= !bit;
     }
 }
 
-fn place_of(slot: Slot) -> (usize, u64) {
+fn position_of(slot: Slot) -> (usize, u64) {
     ((slot / u64::BITS) as usize, 1 << (slot % u64::BITS))
 }

@@ -125,7 +125,7 @@ impl Bucket {
     /// Where a job with this time goes: after those with an equal time. All others here lie between
     /// the two times of `range`.
     #[inline(always)]
-    pub fn place_of(&self, time: Time, range: (Time, Time)) -> usize {
+    pub fn position_of(&self, time: Time, range: (Time, Time)) -> usize {
         // Times mostly ascend.
         if self.entries.last().is_none_or(|last| last.time() <= time) {
             self.len()
@@ -152,11 +152,11 @@ impl Bucket {
     pub fn insert(&mut self, at: usize, entry: Entry, window: Window, growth: usize) -> usize {
         let more =
             if self.entries.len() == self.entries.capacity() { self.make_room(growth) } else { 0 };
-        let place = self.left as usize + at;
-        if place == self.entries.len() {
+        let position = self.left as usize + at;
+        if position == self.entries.len() {
             self.entries.push(entry);
         } else {
-            self.entries.insert(place, entry);
+            self.entries.insert(position, entry);
         }
         let one = entry.tally();
         self.leased += one.leased as u32;

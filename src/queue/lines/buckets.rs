@@ -310,8 +310,8 @@ impl Buckets {
         let DirectoryEntry { first, bucket: number } = *self.directory.get(at)?;
         let behind = self.directory.get(at + 1).map_or(Time::MAX, |next| next.first);
         let bucket = self.buckets.get_mut(number).filter(|bucket| bucket.len() < BUCKET_ENTRIES)?;
-        let place = bucket.place_of(new_entry.time, (first, behind));
-        self.capacity += bucket.insert(place, entry, new_entry.window, GROWTH);
+        let position = bucket.position_of(new_entry.time, (first, behind));
+        self.capacity += bucket.insert(position, entry, new_entry.window, GROWTH);
         Some(number)
     }
 }

@@ -485,13 +485,13 @@ fn lane_of(lanes: &[Lane], priority: u8) -> Option<&Buckets> {
 #[allow(clippy::indexing_slicing, reason = "the place was found, or has just been made")]
 fn lane_mut<'l>(lanes: &'l mut Vec<Lane>, recent: &mut usize, priority: u8) -> &'l mut Buckets {
     if lanes.get(*recent).is_none_or(|lane| lane.priority != priority) {
-        *recent = place_of(lanes, priority);
+        *recent = position_of(lanes, priority);
     }
     &mut lanes[*recent].jobs
 }
 
 #[inline(never)]
-fn place_of(lanes: &mut Vec<Lane>, priority: u8) -> usize {
+fn position_of(lanes: &mut Vec<Lane>, priority: u8) -> usize {
     lanes.binary_search_by_key(&priority, |lane| lane.priority).unwrap_or_else(|at| {
         lanes.insert(at, Lane { priority, jobs: Buckets::default() });
         at

@@ -47,7 +47,7 @@ pub enum AddedMany {
     /// The jobs; `None` where the id was taken, and that was asked for (`IfTaken::Leave`).
     Yes(Vec<Option<Slot>>),
     /// The job at this place, from 0, can't be added. Nothing has happened.
-    Refused { place: usize, why: Refusal },
+    Refused { position: usize, why: Refusal },
 }
 
 /// Why one of the jobs can't be added.
@@ -73,13 +73,13 @@ impl Operation for AddMany<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> AddedMany {
         let given = self.given();
-        if let Err((place, why)) = self.check(queue, now, &given, calendar) {
-            return AddedMany::Refused { place, why };
+        if let Err((position, why)) = self.check(queue, now, &given, calendar) {
+            return AddedMany::Refused { position, why };
         }
         let is_given = |id: Id| given.binary_search_by_key(&id.bytes(), |(id, _)| *id).is_ok();
         let mut add = self.like.clone();
-        let slots = self.jobs.iter().enumerate().map(|(place, job)| {
-            (add.id, add.body, add.due) = (job.id, job.body, self.due(place, now));
+        let slots = self.jobs.iter().enumerate().map(|(position, job)| {
+            (add.id, add.body, add.due) = (job.id, job.body, self.due(position, now));
             queue.add_admitted(&add, now, calendar, &is_given)
         });
         AddedMany::Yes(slots.collect())
@@ -91,7 +91,7 @@ impl<'a> AddMany<'a> {
     fn given(&self) -> Vec<(&'a [u8], usize)> {
         let ids = self.jobs.iter().enumerate();
         let mut given: Vec<_> =
-            ids.filter_map(|(place, job)| Some((job.id?.bytes(), place))).collect();
+            ids.filter_map(|(position, job)| Some((job.id?.bytes(), position))).collect();
         given.sort_unstable();
         given
     }
@@ -106,11 +106,11 @@ impl<'a> AddMany<'a> {
     ) -> Result<(), (usize, Refusal)> {
         let is_same =
             |pair: &&[(&[u8], usize)]| matches!(pair, [(one, _), (other, _)] if one == other);
-        let second = |pair: &[(&[u8], usize)]| pair.last().map(|(_, place)| *place);
+        let second = |pair: &[(&[u8], usize)]| pair.last().map(|(_, position)| *position);
         let twice = given.windows(2).filter(is_same).filter_map(second).min();
         let before = self.jobs.iter().take(twice.unwrap_or(usize::MAX)).map(|job| job.id);
-        let refused = |(place, checked): (usize, Result<(), Added>)| {
-            checked.err().map(|added| (place, Refusal::As(added)))
+        let refused = |(position, checked): (usize, Result<(), Added>)| {
+            checked.err().map(|added| (position, Refusal::As(added)))
         };
         let has_edges = self.like.edges.is_some() || queue.has_edges();
         let found = if has_edges {
@@ -122,8 +122,8 @@ impl<'a> AddMany<'a> {
             let checked = before.map(|id| self.check_plain(queue, now, id, &mut room));
             checked.enumerate().find_map(refused)
         };
-        let twice = twice.and_then(|place| Some((place, self.jobs.get(place)?.id?)));
-        match found.or(twice.map(|(place, id)| (place, Refusal::Twice(id.bytes().into())))) {
+        let twice = twice.and_then(|position| Some((position, self.jobs.get(position)?.id?)));
+        match found.or(twice.map(|(position, id)| (position, Refusal::Twice(id.bytes().into())))) {
             Some(refused) => Err(refused),
             None => Ok(()),
         }
@@ -150,13 +150,13 @@ impl<'a> AddMany<'a> {
         Ok(())
     }
 
-    fn due(&self, place: usize, now: Time) -> Due {
+    fn due(&self, position: usize, now: Time) -> Due {
         match &self.times {
             Times::Same => self.like.due,
-            Times::Each(times) => times.get(place).copied().unwrap_or(self.like.due),
+            Times::Each(times) => times.get(position).copied().unwrap_or(self.like.due),
             Times::SpreadOver(span) => {
                 let start = self.like.due.counted_from(now);
-                Due::At(start.spread(*span, place, self.jobs.len()))
+                Due::At(start.spread(*span, position, self.jobs.len()))
             }
         }
     }

@@ -3,7 +3,9 @@
 
 use super::new_edges::{EdgeFault, NewEdges, Other, OtherKind};
 use super::produce::{Add, Added};
-use crate::queue::edges::edge::{End, Ending, NewDependent, NewEdge, OnDead, EDGES_MAX};
+use crate::queue::edges::edge::{
+    EndKind, NewDependent, NewEdge, OnDead, PredecessorEnd, EDGES_MAX,
+};
 use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::job::JobView;
 use crate::queue::kernel::operation::{Affected, CarriesOut, Operation};
@@ -156,12 +158,13 @@ impl Queue {
         }
         let job = self.view(from)?;
         let settled = |end, what: Option<&[u8]>| {
-            let ending = Ending { id: job.id.bytes().into(), end, what: what.map(Box::from) };
+            let ending =
+                PredecessorEnd { id: job.id.bytes().into(), end, what: what.map(Box::from) };
             Some(NewEdge::Settled(ending.into()))
         };
         match (job.state(now), on_dead) {
-            (State::Done, _) => settled(End::Done, job.result),
-            (State::Dead, OnDead::Run) => settled(End::Dead, job.reason_at(now)),
+            (State::Done, _) => settled(EndKind::Done, job.result),
+            (State::Dead, OnDead::Run) => settled(EndKind::Dead, job.reason_at(now)),
             _ => Some(NewEdge::Open(from)),
         }
     }

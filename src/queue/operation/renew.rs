@@ -39,11 +39,11 @@ impl Operation for Renew<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Renewed {
         let mut renewed = Renewed::default();
-        for (place, claim) in self.claims.iter().enumerate() {
+        for (position, claim) in self.claims.iter().enumerate() {
             let touch = Touch { claim: *claim, ttr: self.ttr, checkpoint: Checkpoint::NONE };
             match queue.touch(now, &touch) {
                 Some(()) => renewed.extended += 1,
-                None => renewed.void.push(place),
+                None => renewed.void.push(position),
             }
         }
         renewed

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::queue::edges::edge::{End, NewDependent, NewEdge, OnDead, EDGES_MAX};
+use crate::queue::edges::edge::{EndKind, NewDependent, NewEdge, OnDead, EDGES_MAX};
 use crate::queue::edges::record::{EdgesRecord, LoadedPending, PendingRecord};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
@@ -216,15 +216,19 @@ impl Queue {
     /// How many of these come from jobs that have ended, if all can be.
     fn check_pending(&self, edges: &[NewEdge], on_dead: OnDead) -> Result<usize, RecordError> {
         let places = edges.iter().filter_map(|edge| match edge {
-            NewEdge::Pending { place, .. } => Some(*place),
+            NewEdge::Pending { position, .. } => Some(*position),
             NewEdge::Open(_) | NewEdge::OfDead(_) | NewEdge::Settled(_) => None,
         });
         let mut count = 0;
-        for place in places {
-            let end = self.edges.as_ref().and_then(|edges| edges.pending_end(place));
+        for position in places {
+            let end = self.edges.as_ref().and_then(|edges| edges.pending_end(position));
             match (end, on_dead) {
-                (None, _) | (Some(End::Dead), OnDead::Hold) => return Err(RecordError::Impossible),
-                (Some(End::Done | End::Gone), _) | (Some(End::Dead), OnDead::Run) => count += 1,
+                (None, _) | (Some(EndKind::Dead), OnDead::Hold) => {
+                    return Err(RecordError::Impossible)
+                }
+                (Some(EndKind::Done | EndKind::Gone), _) | (Some(EndKind::Dead), OnDead::Run) => {
+                    count += 1
+                }
             }
         }
         Ok(count)

@@ -61,7 +61,7 @@ impl Session {
                 let sought = ScanFilter { is_scheduled: true, ..ScanFilter::default() };
                 let found = queue
                     .ids_of(&queue.scan(0, &sought, 100).slots)
-                    .words()
+                    .bytes()
                     .iter()
                     .map(|id| name(Id::new(id).unwrap()))
                     .collect::<Vec<_>>();

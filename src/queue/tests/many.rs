@@ -64,5 +64,5 @@ fn dead_jobs_come_back_spread_over_a_time() {
     let dead = "@0 ADD a | ADD b | ADD c | POP n=3 | BURY a L1 | BURY b L2 | BURY c L3";
     check(&format!("{dead} | @100 KICK 3 10 -> a b c | GET a -> ready 100 | GET b -> delayed 103 | GET c -> delayed 106"));
     check(&format!("{dead} | @100 KICK 2 10 -> a b | GET b -> delayed 105 | GET c -> dead 0 #1"));
-    check("@0 ADD a ttl=50 | ADD b ttl=50 | @60 KICK 2 80 -> a b | @105 GET b -> delayed 100");
+    check("@0 ADD a ttl=50 | ADD b ttl=50 | @60 KICK 2 80 -> a b | @99 GET b -> delayed 100 | @105 GET b -> ready 100");
 }

@@ -152,7 +152,7 @@ fn a_scan_for_a_pattern_looks_at_as_many_jobs_and_shows_those_that_match() {
     let (mut from, mut sizes, mut seen) = (Some(0), Vec::new(), Vec::new());
     while let Some(place) = from {
         let part = queue.scan(place, &sought, 100);
-        seen.extend(queue.ids_of(&part.slots).words().iter().map(|id| id.to_vec()));
+        seen.extend(queue.ids_of(&part.slots).bytes().iter().map(|id| id.to_vec()));
         sizes.push(part.slots.len());
         from = part.next;
     }

@@ -125,9 +125,9 @@ pub fn added_many(queue: &Queue, added: &AddedMany) -> String {
             });
             names.collect::<Vec<_>>().join(" ")
         }
-        AddedMany::Refused { place, why: Refusal::Twice(_) } => format!("twice at {place}"),
-        AddedMany::Refused { place, why: Refusal::As(added) } => {
-            format!("{} at {place}", refused(added))
+        AddedMany::Refused { position, why: Refusal::Twice(_) } => format!("twice at {position}"),
+        AddedMany::Refused { position, why: Refusal::As(added) } => {
+            format!("{} at {position}", refused(added))
         }
     }
 }

@@ -48,7 +48,7 @@ impl IdList {
         self.0.iter().map(|name| Id(name)).collect()
     }
 
-    pub fn words(&self) -> Vec<&[u8]> {
+    pub fn bytes(&self) -> Vec<&[u8]> {
         self.0.iter().map(|name| &name[..]).collect()
     }
 }

@@ -59,8 +59,8 @@ impl Time {
 
     /// The time of one of `count` jobs that are spread evenly over `span` from here on, by its place
     /// from 0.
-    pub fn spread(self, span: Millis, place: usize, count: usize) -> Time {
-        let behind = u128::from(span.0) * place as u128 / count.max(1) as u128;
+    pub fn spread(self, span: Millis, position: usize, count: usize) -> Time {
+        let behind = u128::from(span.0) * position as u128 / count.max(1) as u128;
         let behind = u64::try_from(behind).ok().and_then(Millis::new).unwrap_or(span);
         self.saturating_add(behind)
     }

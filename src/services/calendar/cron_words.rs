@@ -172,9 +172,9 @@ impl Field {
             Kind::Weekday => &WEEKDAYS,
             Kind::OfClock | Kind::Day => &[],
         };
-        let place = names.iter().position(|name| name.eq_ignore_ascii_case(word));
-        let place = place.and_then(|place| u32::try_from(place).ok());
-        place.map(|place| place + self.first).ok_or_else(|| self.refused())
+        let position = names.iter().position(|name| name.eq_ignore_ascii_case(word));
+        let position = position.and_then(|position| u32::try_from(position).ok());
+        position.map(|position| position + self.first).ok_or_else(|| self.refused())
     }
 
     /// What is none of its values.

@@ -5,9 +5,9 @@ use super::notify;
 use crate::queue::{Changed, Circumstances, Lease, Millis, Operation, Queue, Time};
 use crate::services::calendar::recording_calendar::RecordingCalendar;
 use crate::services::host::Host;
+use crate::services::key_ref::QueueKey;
 use crate::services::keys::lazyfree;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::QueueKey;
 use crate::services::waiting::watching;
 
 /// If the wall clock is behind the queue's clock by at most this much, the queue's clock is used.

@@ -11,9 +11,9 @@ use crate::queue::{
     Answers, Changed, Circumstances, Deliveries, Following, Operation, Queue, Time,
 };
 use crate::services::host::Host;
+use crate::services::key_ref::QueueKey;
 use crate::services::keys::lazyfree;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::QueueKey;
 use crate::services::timer::{sink, wakeup};
 use crate::services::waiting::{serving, watching};
 

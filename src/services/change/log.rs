@@ -20,7 +20,7 @@ use crate::queue::{
     Attempts, Backoff, Circumstances, Defaults, Following, Lease, LogState, Millis, Mode, Pop,
     PopById, Time,
 };
-use crate::services::place::QueueKey;
+use crate::services::key_ref::QueueKey;
 
 /// The command for entries with circumstances, and for a rewritten AOF.
 pub const APPLY: &CStr = c"DQ.APPLY";
@@ -32,29 +32,29 @@ pub const POP: &CStr = c"DQ.POP";
 pub const RELEASE: &CStr = c"DQ.RELEASE";
 
 /// The arguments of a DQ.POP.
-pub fn pop_words(pop: &Pop) -> Vec<String> {
-    let mut words = vec!["COUNT".to_string(), pop.count.to_string()];
+pub fn pop_args(pop: &Pop) -> Vec<String> {
+    let mut args = vec!["COUNT".to_string(), pop.count.to_string()];
     if let Some(ttr) = pop.ttr {
-        words.extend(["TTR".to_string(), ttr.as_u64().to_string()]);
+        args.extend(["TTR".to_string(), ttr.as_u64().to_string()]);
     }
     if pop.mode == Mode::NoAck {
-        words.push("NOACK".to_string());
+        args.push("NOACK".to_string());
     }
-    words
+    args
 }
 
 /// The arguments of a POP by id. ID precedes each id, so later options can't be mistaken for ids.
-pub fn pop_by_id_words<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
+pub fn pop_by_id_args<'w>(pop: &PopById<'w>, ttr: &'w str) -> Vec<&'w [u8]> {
     // One constant for all ids, so that the server creates one string for it.
     const ID: &[u8] = b"ID";
-    let mut words: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [ID, id.bytes()]).collect();
+    let mut args: Vec<&[u8]> = pop.ids.iter().flat_map(|id| [ID, id.bytes()]).collect();
     if pop.ttr.is_some() {
-        words.extend([b"TTR", ttr.as_bytes()]);
+        args.extend([b"TTR", ttr.as_bytes()]);
     }
     if pop.mode == Mode::NoAck {
-        words.push(b"NOACK");
+        args.push(b"NOACK");
     }
-    words
+    args
 }
 
 /// A change that no client's command makes: DQ.APPLY alone knows its entry.
@@ -108,12 +108,12 @@ pub fn write(
     log_as: LogForm,
 ) {
     let needs_no_more = answers.is_empty() && before.implies(circumstances);
-    let apply = |name: &CStr, words: &[&[u8]]| {
+    let apply = |name: &CStr, args: &[&[u8]]| {
         let time = circumstances.now.unix_ms().to_string();
         let logged = logged(before, circumstances, answers);
         let mut all: Vec<&[u8]> = vec![time.as_bytes(), logged.as_bytes(), name.to_bytes()];
-        all.extend(words);
-        key.replicate_words(APPLY, &all);
+        all.extend(args);
+        key.replicate_args(APPLY, &all);
     };
     match log_as {
         LogForm::AsSent if needs_no_more => key.replicate_as_sent(),
@@ -121,9 +121,9 @@ pub fn write(
             let logged = logged(before, circumstances, answers);
             key.replicate_sent(APPLY, circumstances.now.unix_ms(), &logged);
         }
-        LogForm::Command(name, words) if needs_no_more => key.replicate_words(name, words),
-        LogForm::Command(name, words) => apply(name, words),
-        LogForm::Internal(entry, words) => apply(entry.name(), words),
+        LogForm::Command(name, args) if needs_no_more => key.replicate_args(name, args),
+        LogForm::Command(name, args) => apply(name, args),
+        LogForm::Internal(entry, args) => apply(entry.name(), args),
     }
 }
 
@@ -140,8 +140,8 @@ fn logged(before: &LogState, circumstances: &Circumstances, answers: &[Following
     if circumstances.lease_floor > Lease::default() {
         let _ = write!(logged, ",floor={}", circumstances.lease_floor.number());
     }
-    for (place, answer) in answers.iter().enumerate() {
-        logged.push_str(if place == 0 { ",next=" } else { "/" });
+    for (position, answer) in answers.iter().enumerate() {
+        logged.push_str(if position == 0 { ",next=" } else { "/" });
         let _ = match answer.next {
             Some(next) => write!(logged, "{}", next.unix_ms()),
             None => write!(logged, "-"),

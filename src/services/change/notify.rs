@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::queue::{Events, Queue};
 use crate::services::host::Host;
-use crate::services::place::QueueKey;
+use crate::services::key_ref::QueueKey;
 
 const ADDED: &CStr = c"dq.added";
 const READY: &CStr = c"dq.ready";
@@ -141,8 +141,12 @@ mod tests {
             ];
             *fields.into_iter().nth(counted).unwrap() = MANY;
             count(&events);
-            for (place, (other, before)) in ALL.into_iter().zip(before).enumerate() {
-                assert_eq!(most(other) - before, u64::from(place == counted), "{counted} {place}");
+            for (position, (other, before)) in ALL.into_iter().zip(before).enumerate() {
+                assert_eq!(
+                    most(other) - before,
+                    u64::from(position == counted),
+                    "{counted} {position}"
+                );
             }
         }
     }

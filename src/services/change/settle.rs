@@ -7,8 +7,8 @@ use super::commit::{circumstances, commit};
 use super::log::{Internal, LogForm};
 use crate::queue::{Circumstances, Settle, Time};
 use crate::services::host::Host;
+use crate::services::key_ref::QueueKey;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::QueueKey;
 use crate::services::timer::alarm::TimeSlice;
 
 /// By the timer: about half a millisecond.
@@ -66,6 +66,6 @@ fn settle_some<H: Host>(
 ) {
     let slots = value.queue.to_settle(circumstances.now, deaths);
     let names = value.queue.ids_of(&slots);
-    let form = LogForm::Internal(Internal::Settle, &names.words());
+    let form = LogForm::Internal(Internal::Settle, &names.bytes());
     commit(host, key, value, circumstances, &Settle { ids: names.ids() }, form);
 }

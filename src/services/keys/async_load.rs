@@ -5,7 +5,7 @@
 use super::value::QueueValue;
 use crate::queue::Time;
 use crate::services::host::Host;
-use crate::services::place::Database;
+use crate::services::key_ref::Database;
 use crate::services::timer::hints::Hints;
 
 /// Queues read from now on belong to the async load.

@@ -4,7 +4,7 @@ use super::value::QueueValue;
 use super::{async_load, sweep};
 use crate::queue::Queue;
 use crate::services::host::Host;
-use crate::services::place::Database;
+use crate::services::key_ref::Database;
 use crate::services::timer::wakeup;
 use crate::services::waiting::watching;
 

@@ -13,8 +13,8 @@ use crate::services::change::divergence;
 use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{LogForm, LoggedCircumstances};
 use crate::services::host::Host;
-use crate::services::live::{is_settled_primary, Live, LIVE};
-use crate::services::place::{Access, QueueKey};
+use crate::services::key_ref::{Access, QueueKey};
+use crate::services::live::{is_steady_primary, Live, LIVE};
 use crate::services::waiting::wish::{Shape, Wish};
 use crate::services::waiting::{serving, watching};
 
@@ -23,7 +23,7 @@ const LATER_THAN_THE_TIMER: Duration = Duration::from_secs(2);
 
 /// Where this command comes from.
 pub fn source_of(call: &Call) -> Source {
-    if is_settled_primary() || !call.is_from_log() {
+    if is_steady_primary() || !call.is_from_log() {
         Source::Client
     } else {
         Source::Log
@@ -128,9 +128,9 @@ impl OpenedKey<'_> {
         id: Id,
         timeout: Option<Duration>,
     ) -> bool {
-        let place = (call.database(), (&name).into());
+        let key_ref = (call.database(), (&name).into());
         let queue = &mut self.value.get().queue;
-        let wish = may_watch(call).then(|| watching::job_wish(queue, place, id)).flatten();
+        let wish = may_watch(call).then(|| watching::job_wish(queue, key_ref, id)).flatten();
         wish.is_some_and(|wish| self.watch(call, name, wish, timeout))
     }
 
@@ -149,13 +149,13 @@ impl OpenedKey<'_> {
         claims: &[Claim],
         timeout: Option<Duration>,
     ) -> Option<Vec<usize>> {
-        let place = (call.database(), (&name).into());
+        let key_ref = (call.database(), (&name).into());
         if !may_watch(call) {
             return Some(Vec::new());
         }
         let queue = &mut self.value.get().queue;
         let now = queue.horizon();
-        match watching::leases_wish(queue, place, now, claims) {
+        match watching::leases_wish(queue, key_ref, now, claims) {
             Ok(wish) => (!self.watch(call, name, wish, timeout)).then(Vec::new),
             Err(void) => Some(void),
         }

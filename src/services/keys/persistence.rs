@@ -173,7 +173,7 @@ impl StoredValue for QueueValue {
         queue.restore(&record)?;
         let value = lifecycle::read(LIVE, queue);
         // A file, a primary and a slot import have accepted it before.
-        if live::is_settled_primary() && is_forged(value.last_lease(), context::wall_clock()) {
+        if live::is_steady_primary() && is_forged(value.last_lease(), context::wall_clock()) {
             return Err(LoadError::Content("it has leases from more than a year ahead".into()));
         }
         Ok(value)

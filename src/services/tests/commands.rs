@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
 use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{self, Internal, LogForm, LoggedCircumstances};
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 use crate::services::waiting::serving;
 use crate::services::waiting::wish::{Shape, Wish};
 
@@ -13,7 +13,7 @@ use super::key::Context;
 use super::keyspace::Order;
 use super::node::{ClientNumber, Node};
 use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
-use super::watch::{Told, Watching};
+use super::watch::{Verdict, Watching};
 
 const SHAPE: Shape = Shape { with_key: true, with_due: false };
 
@@ -41,7 +41,7 @@ pub enum Reply {
     Missing,
     From(KeyRef, Vec<Handed>),
     Nil,
-    Told(Told),
+    Verdict(Verdict),
     /// None yet: the client waits.
     Waits,
     /// Of an order: whether there was anything to do.
@@ -63,7 +63,7 @@ impl Node {
             Command::Change(place, operation @ Operation::PopById(names, terms)) => {
                 let (ids, Pop { ttr, mode, .. }) = (ids(names), terms.pop());
                 let digits = ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
-                let words = log::pop_by_id_words(&PopById { ids: &ids, ttr, mode }, &digits);
+                let words = log::pop_by_id_args(&PopById { ids: &ids, ttr, mode }, &digits);
                 self.open_as(place, context(None), false, |key, value| {
                     let open = Frame::new(self, key, value, Source::Client, None);
                     operation.carry_out(open, LogForm::Command(log::POP, &words))
@@ -86,7 +86,7 @@ impl Node {
                 self.open_as(place, context(None), false, |key, value| {
                     let open = Frame::new(self, key, value, Source::Client, None);
                     let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
-                    let (kick, words) = (KickJob { ids: names.ids() }, names.words());
+                    let (kick, words) = (KickJob { ids: names.ids() }, names.bytes());
                     let words = LogForm::Command(c"DQ.KICKJOB", &words);
                     Outcome::Jobs(open.change(&kick, words, |outcome, _| outcome.0))
                 })
@@ -98,7 +98,7 @@ impl Node {
                         open.queue().to_purge(open.now(), *state, queue::Millis::ZERO, *count);
                     let names = open.queue().ids_of(&slots);
                     let purge = Remove { ids: names.ids(), counted_as: Removal::Purged };
-                    let words = names.words();
+                    let words = names.bytes();
                     let words = LogForm::Internal(Internal::Forget, &words);
                     Outcome::Jobs(open.change(&purge, words, |outcome, _| outcome.0))
                 })
@@ -123,7 +123,7 @@ impl Node {
             return Reply::Nil;
         };
         let (pop, sent) = (terms.pop(), Operation::Pop(*terms));
-        let words = log::pop_words(&pop);
+        let words = log::pop_args(&pop);
         let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
         let words = if *is_of_many { LogForm::Command(log::POP, &words) } else { LogForm::AsSent };
         let may_wait = block.is_some() && !is_inside_another;

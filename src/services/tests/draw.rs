@@ -1,7 +1,7 @@
 //! What clients say.
 
 use crate::queue::State;
-use crate::services::place::{Database, KeyRef};
+use crate::services::key_ref::{Database, KeyRef};
 
 use super::commands::Command;
 use super::edges::NewEdges;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 
 use super::keyspace::Order;
 use super::world::World;
@@ -65,10 +65,10 @@ impl World {
     pub fn leave_key(&mut self, account: u64) {
         self.owed.retain(|owed| owed.account != account);
         let waits =
-            self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.assigned.as_mut());
+            self.clients.iter_mut().filter_map(|client| client.wait.as_mut()?.delivered.as_mut());
         waits
-            .filter(|assigned| assigned.account == Some(account))
-            .for_each(|assigned| assigned.account = None);
+            .filter(|delivered| delivered.account == Some(account))
+            .for_each(|delivered| delivered.account = None);
     }
 
     /// What a client has not been told of is leased in the copy, too, and ends there.

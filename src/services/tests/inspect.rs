@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::queue::{self, EdgeState, JobView, Lease, Time};
 use crate::services::host::Host;
+use crate::services::key_ref::KeyRef;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::KeyRef;
 
 use super::account::{Account, Job, Stage};
 use super::edges::{Edge, End};
@@ -35,7 +35,7 @@ impl World {
             let account = |place: &KeyRef| accounts.get(place);
             let has_something = |account: &Account| account.has_something(account.time_at(now));
             let is_passed_by = wait.places.iter().filter_map(account).any(has_something);
-            let is_starved = is_passed_by && may_write && wait.assigned.is_none();
+            let is_starved = is_passed_by && may_write && wait.delivered.is_none();
             wait.starved = if is_starved { wait.starved + 1 } else { 0 };
             assert!(wait.starved < RUNS_MAX, "nobody serves {:?}", wait.terms);
         }
@@ -126,7 +126,7 @@ impl World {
         assert_eq!((blocked, known), (waiting, blocked), "those who wait");
         self.inspect_watchers();
         for wait in waits {
-            match &wait.assigned {
+            match &wait.delivered {
                 Some(_) => {
                     let ends = self.primary.turn_end.get().is_some();
                     assert!(
@@ -298,9 +298,9 @@ fn inspect_edges(queue: &queue::Queue, expected: &Job) {
     let seen = edges.iter().map(|edge| {
         let end = match edge.state {
             EdgeState::Is(_) => None,
-            EdgeState::Was(queue::End::Done) => Some(End::Done(edge.what.map(Vec::from))),
-            EdgeState::Was(queue::End::Dead) => Some(End::Dead),
-            EdgeState::Was(queue::End::Gone) => Some(End::Gone),
+            EdgeState::Was(queue::EndKind::Done) => Some(End::Done(edge.what.map(Vec::from))),
+            EdgeState::Was(queue::EndKind::Dead) => Some(End::Dead),
+            EdgeState::Was(queue::EndKind::Gone) => Some(End::Gone),
         };
         Edge { from: edge.id.bytes().to_vec(), end }
     });

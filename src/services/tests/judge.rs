@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::services::change::log::LoggedCircumstances;
 use crate::services::host::Host;
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 use crate::services::waiting::wish::Wish;
 
 use super::account::{Account, State};
@@ -57,7 +57,7 @@ impl World {
                     }
                 }
                 Event::Ran(place, words) => self.judge_poured(place, &words),
-                Event::Told(client, departure) => self.judge_told(client, departure),
+                Event::Verdict(client, departure) => self.judge_told(client, departure),
             }
         }
         assert!(self.pouring.is_none(), "{:?} is in a stream and in its queue", self.pouring);
@@ -178,7 +178,7 @@ impl World {
         let line = self.lines.get(place).cloned().unwrap_or_default();
         let is_theirs = |client: &ClientNumber| {
             let wait = self.clients[*client].wait.as_ref();
-            wait.is_some_and(|wait| wait.terms == *terms && wait.assigned.is_none())
+            wait.is_some_and(|wait| wait.terms == *terms && wait.delivered.is_none())
         };
         let at = line.iter().position(is_theirs).expect("jobs are handed out to nobody who waits");
         for earlier in &line[..at] {
@@ -189,7 +189,7 @@ impl World {
         let number = self.accounts[place].number;
         self.lines.values_mut().for_each(|other| other.retain(|one| *one != line[at]));
         let wait = self.clients[line[at]].wait.as_mut().unwrap();
-        wait.assigned = Some(DeliveredJobs { handed: handed.to_vec(), account: Some(number) });
+        wait.delivered = Some(DeliveredJobs { handed: handed.to_vec(), account: Some(number) });
         false
     }
 
@@ -201,7 +201,7 @@ impl World {
         }
         let still_waits = |client: &&ClientNumber| {
             let wait = self.clients[**client].wait.as_ref().unwrap();
-            wait.assigned.is_none() && wait.deadline.is_none_or(|deadline| deadline > self.now())
+            wait.delivered.is_none() && wait.deadline.is_none_or(|deadline| deadline > self.now())
         };
         let earlier = self.lines.get(place).and_then(|line| line.iter().find(still_waits));
         assert!(earlier.is_none(), "somebody is served before {earlier:?}, who came first");
@@ -255,18 +255,18 @@ impl World {
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         let departure = departure.expect("a ticket is known as long as its client waits");
         let Wish::Jobs(wish) = departure else { panic!("a consumer gets something else") };
-        let got: Option<Vec<Handed>> = wish.assigned.map(|assigned| {
+        let got: Option<Vec<Handed>> = wish.delivered.map(|delivered| {
             let one = |job: &DeliveredJob<Box<[u8]>>| Handed {
                 id: job.id.to_vec(),
                 body: job.body.to_vec(),
                 lease: job.lease.number(),
                 attempt: job.attempt,
             };
-            assigned.jobs.iter().map(one).collect()
+            delivered.jobs.iter().map(one).collect()
         });
         self.tell(|| format!("   {client} is told {got:?}"));
-        let assigned = wait.assigned.map(|assigned| assigned.handed);
-        assert_eq!(got, assigned, "what {client} gets isn't what it was given");
+        let delivered = wait.delivered.map(|delivered| delivered.handed);
+        assert_eq!(got, delivered, "what {client} gets isn't what it was given");
         if got.is_none() {
             let is_over = wait.deadline.is_some_and(|deadline| deadline <= now);
             assert!(is_over, "{client} is sent away too early");
@@ -345,7 +345,7 @@ impl World {
                         places: places.clone(),
                         terms: *terms,
                         deadline,
-                        assigned: None,
+                        delivered: None,
                         starved: 0,
                     },
                 );

@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use crate::services::change::log;
 use crate::services::host::Host;
-use crate::services::place::{Database, QueueKey};
+use crate::services::key_ref::{Database, QueueKey};
 
 use super::node::{Event, Logged, Node};
 use super::operation::{read_logged, Operation};
@@ -97,7 +97,7 @@ impl QueueKey for Key<'_> {
         }
     }
 
-    fn replicate_words(&self, command: &CStr, words: &[&[u8]]) {
+    fn replicate_args(&self, command: &CStr, words: &[&[u8]]) {
         assert!(
             matches!(self.context, Context::Command { .. } | Context::Timer),
             "{command:?} is written by somebody who must not"

@@ -4,9 +4,9 @@
 use std::rc::Rc;
 
 use crate::queue::{read_block, BlockWriter, EdgesRecord, GroupRecord, Queue, QueueRecord, Record};
+use crate::services::key_ref::{Database, KeyRef};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{async_load, lazyfree, lifecycle};
-use crate::services::place::{Database, KeyRef};
 use crate::services::timer::pacemaker;
 
 use super::node::Node;

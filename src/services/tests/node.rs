@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use crate::queue::{Attempts, Backoff, Defaults, Millis, Queue, Time};
 use crate::services::host::{Host, Keyspace};
+use crate::services::key_ref::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{lifecycle, moved};
-use crate::services::place::{Access, Closed, Database, KeyRef, Ticket};
 use crate::services::state::State;
 use crate::services::timer::{pacemaker, wakeup};
 use crate::services::waiting::serving;
@@ -36,7 +36,7 @@ pub enum Event {
     /// A command of the server that the module ran for a queue: it is in the log, too.
     Ran(KeyRef, Vec<Bytes>),
     /// A client that waited gets this.
-    Told(ClientNumber, Option<Wish>),
+    Verdict(ClientNumber, Option<Wish>),
 }
 
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Node {
         let is_in_event = self.is_in_event.replace(true);
         let departure = serving::on_unblocked(self, ticket);
         self.is_in_event.set(is_in_event);
-        self.events.borrow_mut().push(Event::Told(client, departure));
+        self.events.borrow_mut().push(Event::Verdict(client, departure));
     }
 
     /// CLIENT UNBLOCK, or the server's own timeout.
@@ -320,7 +320,7 @@ impl Node {
                     serving::on_replied(self, ticket);
                 }
                 Block::IsTold => {
-                    self.events.borrow_mut().push(Event::Told(client, reply));
+                    self.events.borrow_mut().push(Event::Verdict(client, reply));
                     serving::on_replied(self, ticket);
                 }
                 Block::Waits | Block::IsOver => serving::on_gone(self, ticket),

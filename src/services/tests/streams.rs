@@ -1,6 +1,6 @@
 //! Streams to which jobs go.
 
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 
 use super::operation::{Bytes, Handed, Terms};
 use super::world::World;

@@ -181,7 +181,7 @@ impl World {
     }
 
     fn change_roles(&mut self) {
-        // What was assigned in this turn is lost with the role.
+        // What was delivered in this turn is lost with the role.
         for _ in 0..self.rng.usize(..2) {
             self.let_somebody_speak();
         }

@@ -6,7 +6,7 @@ use crate::queue::{self, Claim, Claims, Lease, Renew};
 use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 use crate::services::waiting::serving;
 use crate::services::waiting::watchers::JobOutcome;
 use crate::services::waiting::watching;
@@ -29,13 +29,13 @@ pub struct Watch {
     pub deadline: Option<Duration>,
     /// What it is to be told, once an operation has ended its wait. Of leases, all that have become
     /// void until its reply is made.
-    told: Option<Told>,
+    told: Option<Verdict>,
     /// What time may have told it before that: that the job is dead, or that these leases are void.
     by_time: Vec<Bytes>,
     /// Another queue may be at the key: the timer is to look.
     is_unsure: bool,
     /// What it may be told before the timer has looked.
-    perhaps: Vec<Told>,
+    perhaps: Vec<Verdict>,
 }
 
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ enum Subject {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum Verdict {
     Gone,
     /// With the result, if it is done.
     Job(State, Option<Bytes>),
@@ -75,13 +75,13 @@ impl Node {
                 self.open_as(place, context, false, |key, value| {
                     let now = frame::look(self, &key, value);
                     let Some(job) = value.queue().get(id(name)) else {
-                        return Reply::Told(Told::Gone);
+                        return Reply::Verdict(Verdict::Gone);
                     };
                     let (state, what) = job.outcome_at(now);
                     let told = told_of(&JobOutcome::In(state, what.map(Box::from)));
                     let is_over = matches!(state, queue::State::Dead | queue::State::Done);
                     let Some(block) = block.filter(|_| !is_over && !is_inside_another) else {
-                        return Reply::Told(told);
+                        return Reply::Verdict(told);
                     };
                     let wish = watching::job_wish(&mut value.queue, place.clone(), id(name));
                     let reply = self.wait(client, place, wish.unwrap(), block);
@@ -103,7 +103,7 @@ impl Node {
                     });
                     let told = |void: Vec<usize>| {
                         let ids = void.iter().map(|at| renew.claims[*at].id.bytes().to_vec());
-                        Reply::Told(Told::Void(ids.collect()))
+                        Reply::Verdict(Verdict::Void(ids.collect()))
                     };
                     let Some(held) = held else {
                         return told(void);
@@ -139,25 +139,25 @@ pub fn claims_of(claims: &[(Bytes, Option<u64>)]) -> Claims<'_> {
         .collect()
 }
 
-fn told_of(ended: &JobOutcome) -> Told {
+fn told_of(ended: &JobOutcome) -> Verdict {
     match ended {
-        JobOutcome::Gone => Told::Gone,
+        JobOutcome::Gone => Verdict::Gone,
         JobOutcome::In(queue::State::Done, result) => {
-            Told::Job(State::Done, result.as_deref().map(Bytes::from))
+            Verdict::Job(State::Done, result.as_deref().map(Bytes::from))
         }
-        JobOutcome::In(state, _) => Told::Job(state_of(*state), None),
+        JobOutcome::In(state, _) => Verdict::Job(state_of(*state), None),
     }
 }
 
 impl Watch {
     /// What the account says of it at `now`; none while nothing is to be told.
-    fn over(&self, account: Option<&Account>, now: u64) -> Option<Told> {
+    fn over(&self, account: Option<&Account>, now: u64) -> Option<Verdict> {
         match &self.subject {
             Subject::Job(name) => match account.and_then(|account| account.job(name)) {
-                None => Some(Told::Gone),
+                None => Some(Verdict::Gone),
                 Some(job) => match job.state(now) {
-                    State::Dead => Some(Told::Job(State::Dead, None)),
-                    State::Done => Some(Told::Job(State::Done, job.result.clone())),
+                    State::Dead => Some(Verdict::Job(State::Dead, None)),
+                    State::Done => Some(Verdict::Job(State::Done, job.result.clone())),
                     State::Delayed | State::Ready | State::Reserved | State::Held => None,
                 },
             },
@@ -167,13 +167,13 @@ impl Watch {
                 };
                 let void: Vec<Bytes> =
                     held.iter().filter(|one| !is_good(one)).map(|(name, _)| name.clone()).collect();
-                (!void.is_empty()).then_some(Told::Void(void))
+                (!void.is_empty()).then_some(Verdict::Void(void))
             }
         }
     }
 
     /// The same without what time alone has done.
-    fn over_by_operation(&self, account: &Account, now: u64) -> Option<Told> {
+    fn over_by_operation(&self, account: &Account, now: u64) -> Option<Verdict> {
         match (&self.subject, self.over(Some(account), now)?) {
             (Subject::Job(name), told) => {
                 let stage = account.job(name).map(|job| job.stage);
@@ -183,16 +183,16 @@ impl Watch {
             (Subject::Leases(held), _) => {
                 let void = held.iter().filter(|(name, lease)| !account.has_lease(name, *lease));
                 let void: Vec<Bytes> = void.map(|(name, _)| name.clone()).collect();
-                (!void.is_empty()).then_some(Told::Void(void))
+                (!void.is_empty()).then_some(Verdict::Void(void))
             }
         }
     }
 
     /// Whether a client may be told that these of its leases are void, and no others.
     fn are_void(&self, void: &[Bytes], account: Option<&Account>, now: u64, is_end: bool) -> bool {
-        let of = |told: Option<&Told>| match told {
-            Some(Told::Void(void)) => void.clone(),
-            Some(Told::Gone | Told::Job(..)) | None => Vec::new(),
+        let of = |told: Option<&Verdict>| match told {
+            Some(Verdict::Void(void)) => void.clone(),
+            Some(Verdict::Gone | Verdict::Job(..)) | None => Vec::new(),
         };
         let (told, now_void) = (of(self.told.as_ref()), of(self.over(account, now).as_ref()));
         let perhaps: Vec<Bytes> = self.perhaps.iter().flat_map(|told| of(Some(told))).collect();
@@ -208,11 +208,11 @@ impl Watch {
     }
 
     /// The queue has left the key.
-    fn gone(&self) -> Told {
+    fn gone(&self) -> Verdict {
         match &self.subject {
-            Subject::Job(_) => Told::Gone,
+            Subject::Job(_) => Verdict::Gone,
             Subject::Leases(held) => {
-                Told::Void(held.iter().map(|(name, _)| name.clone()).collect())
+                Verdict::Void(held.iter().map(|(name, _)| name.clone()).collect())
             }
         }
     }
@@ -264,11 +264,11 @@ impl World {
             (_, Reply::Missing) => {
                 assert!(!self.accounts.contains_key(place), "a queue is missing");
             }
-            (Watching::Result { .. }, Reply::Told(told)) => {
+            (Watching::Result { .. }, Reply::Verdict(told)) => {
                 assert_eq!(own, None);
                 self.judge_told_at_once(place, watching, &told, begun);
             }
-            (Watching::Renew { claims, ttr, .. }, Reply::Told(told)) => {
+            (Watching::Renew { claims, ttr, .. }, Reply::Verdict(told)) => {
                 let renew = Operation::Renew { claims: claims.clone(), ttr: *ttr };
                 // What extends nothing finds all leases void, whenever that is.
                 let expected = own.or_else(|| self.unchanged(place, &renew, begun).pop());
@@ -276,7 +276,7 @@ impl World {
                     panic!("{renew:?} comes to {expected:?}");
                 };
                 let ids: Vec<Bytes> = void.iter().map(|at| claims[*at].0.clone()).collect();
-                let would_wait = ids.is_empty() && told != Told::Void(Vec::new());
+                let would_wait = ids.is_empty() && told != Verdict::Void(Vec::new());
                 if would_wait {
                     // It was about to wait, and a consumer who waited was served behind it.
                     let held = self.leases_renewed(place, claims);
@@ -284,11 +284,11 @@ impl World {
                     let is_told = [begun, self.primary.wall_ms()].iter().any(|wall| {
                         let now = account.time_at(*wall);
                         let void = held.iter().filter(|one| !account.is_held(now, &one.0, one.1));
-                        told == Told::Void(void.map(|(name, _)| name.clone()).collect())
+                        told == Verdict::Void(void.map(|(name, _)| name.clone()).collect())
                     });
                     return assert!(is_told, "{told:?} to {renew:?} beside {account:?}");
                 }
-                assert_eq!(told, Told::Void(ids), "the reply to {renew:?}");
+                assert_eq!(told, Verdict::Void(ids), "the reply to {renew:?}");
             }
             (_, reply) => panic!("{reply:?} to {watching:?}"),
         }
@@ -306,17 +306,17 @@ impl World {
     }
 
     /// What a client is told at once. Something may have happened between `begun` and now.
-    fn judge_told_at_once(&self, place: &KeyRef, watching: &Watching, told: &Told, begun: u64) {
+    fn judge_told_at_once(&self, place: &KeyRef, watching: &Watching, told: &Verdict, begun: u64) {
         let Watching::Result { id, .. } = watching else {
             return;
         };
         let account = &self.accounts[place];
         let Some(job) = account.job(id) else {
-            return assert_eq!(*told, Told::Gone);
+            return assert_eq!(*told, Verdict::Gone);
         };
         let result = |state| job.result.clone().filter(|_| state == State::Done);
         let times = [begun, self.primary.wall_ms()].map(|wall| job.state(account.time_at(wall)));
-        let are_right = times.iter().any(|state| *told == Told::Job(*state, result(*state)));
+        let are_right = times.iter().any(|state| *told == Verdict::Job(*state, result(*state)));
         assert!(are_right, "{told:?} of {job:?}");
     }
 
@@ -339,7 +339,7 @@ impl World {
                 Subject::Leases(_) => None,
             };
             let told = match finished {
-                Some((_, result)) => Some(Told::Job(State::Done, result.clone())),
+                Some((_, result)) => Some(Verdict::Job(State::Done, result.clone())),
                 None => watch.over_by_operation(account, time),
             };
             if watch.is_unsure {
@@ -402,9 +402,9 @@ impl World {
                 watch.told = watch.told.take().or(over);
             }
             match watch.over(account, now) {
-                Some(Told::Job(State::Dead, _)) => watch.by_time = vec![Bytes::new()],
-                Some(Told::Void(void)) => watch.by_time = void,
-                Some(Told::Gone | Told::Job(..)) | None => {}
+                Some(Verdict::Job(State::Dead, _)) => watch.by_time = vec![Bytes::new()],
+                Some(Verdict::Void(void)) => watch.by_time = void,
+                Some(Verdict::Gone | Verdict::Job(..)) | None => {}
             }
         }
     }
@@ -415,7 +415,7 @@ impl World {
         let got = match wish {
             Wish::Outcome(wish) => told_of(wish.told.get().unwrap()),
             Wish::Leases(wish) => {
-                Told::Void(wish.void_ids().into_iter().map(Bytes::from).collect())
+                Verdict::Void(wish.void_ids().into_iter().map(Bytes::from).collect())
             }
             Wish::Jobs(_) => panic!("{client} gets jobs, and watches {watch:?}"),
         };
@@ -424,21 +424,23 @@ impl World {
         let account = self.accounts.get(&watch.place);
         let wall = self.primary.wall_ms();
         let now = account.map_or(wall, |account| account.time_at(wall));
-        if let Told::Void(void) = &got {
+        if let Verdict::Void(void) = &got {
             let is_right = watch.are_void(void, account, now, is_over);
             return assert!(is_right, "{client} is told {got:?}, {watch:?} beside {account:?}");
         }
         let is_by_time = match &got {
-            Told::Job(State::Dead, _) => !watch.by_time.is_empty(),
-            Told::Gone | Told::Job(..) | Told::Void(_) => false,
+            Verdict::Job(State::Dead, _) => !watch.by_time.is_empty(),
+            Verdict::Gone | Verdict::Job(..) | Verdict::Void(_) => false,
         };
         let is_found = watch.perhaps.contains(&got)
             || watch.is_unsure && watch.over(account, now).as_ref() == Some(&got);
         // At the end of its time it gets what there is then.
         let is_end = is_over
             && match &got {
-                Told::Job(State::Delayed | State::Ready | State::Reserved | State::Held, _) => true,
-                Told::Gone | Told::Job(..) | Told::Void(_) => {
+                Verdict::Job(State::Delayed | State::Ready | State::Reserved | State::Held, _) => {
+                    true
+                }
+                Verdict::Gone | Verdict::Job(..) | Verdict::Void(_) => {
                     watch.over(account, now).as_ref() == Some(&got)
                 }
             };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 
 use super::account::Account;
 use super::commands::{Command, Entry};
@@ -55,7 +55,7 @@ pub struct Wait {
     pub places: Vec<KeyRef>,
     pub terms: Terms,
     pub deadline: Option<Duration>,
-    pub assigned: Option<DeliveredJobs>,
+    pub delivered: Option<DeliveredJobs>,
     /// So often the timer has run while there was something for it.
     pub starved: u32,
 }
@@ -248,9 +248,9 @@ impl World {
     /// Those go away who are about to get something, and somebody speaks before anybody has
     /// noticed.
     fn lie_in_ambush(&mut self) {
-        let is_assigned = |wait: &Wait| wait.assigned.is_some();
+        let is_delivered = |wait: &Wait| wait.delivered.is_some();
         let mut about_to: Vec<ClientNumber> = (0..self.clients.len()).collect();
-        about_to.retain(|client| self.clients[*client].wait.as_ref().is_some_and(is_assigned));
+        about_to.retain(|client| self.clients[*client].wait.as_ref().is_some_and(is_delivered));
         self.rng.shuffle(&mut about_to);
         for client in about_to {
             self.lose(client);
@@ -366,7 +366,7 @@ impl World {
         self.lines.values_mut().for_each(|line| line.retain(|other| *other != client));
         self.clients[client].held.clear();
         self.clients[client].watch = None;
-        let Some(Wait { assigned: Some(DeliveredJobs { handed, account }), terms, .. }) =
+        let Some(Wait { delivered: Some(DeliveredJobs { handed, account }), terms, .. }) =
             self.clients[client].wait.take()
         else {
             return;

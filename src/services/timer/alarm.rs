@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::Millis;
 use crate::services::host::Host;
-use crate::services::place::Ticket;
+use crate::services::key_ref::Ticket;
 
 /// The longest wait for the alarm: Redis 7.0 spins at 100 % CPU while a timer is more than 35
 /// minutes away.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 
 use crate::queue::Time;
-use crate::services::place::{Database, KeyRef};
+use crate::services::key_ref::{Database, KeyRef};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hint {
@@ -51,17 +51,17 @@ impl Deferred {
     const NONE: Deferred =
         Deferred { retries: BTreeMap::new(), by_retry: BTreeSet::new(), generation: 0 };
 
-    fn add(&mut self, place: KeyRef, time: Time, again: Time) {
-        self.remove(&place, time);
+    fn add(&mut self, key_ref: KeyRef, time: Time, again: Time) {
+        self.remove(&key_ref, time);
         let retry = Retry { generation: self.generation, at: again };
-        self.retries.insert((place.clone(), time), retry);
-        self.by_retry.insert((retry, place, time));
+        self.retries.insert((key_ref.clone(), time), retry);
+        self.by_retry.insert((retry, key_ref, time));
     }
 
     /// Returns whether it was there.
-    fn remove(&mut self, place: &KeyRef, time: Time) -> bool {
-        let retry = self.retries.remove(&(place.clone(), time));
-        retry.is_some_and(|retry| self.by_retry.remove(&(retry, place.clone(), time)))
+    fn remove(&mut self, key_ref: &KeyRef, time: Time) -> bool {
+        let retry = self.retries.remove(&(key_ref.clone(), time));
+        retry.is_some_and(|retry| self.by_retry.remove(&(retry, key_ref.clone(), time)))
     }
 
     fn earliest(&self) -> Option<Time> {
@@ -70,10 +70,10 @@ impl Deferred {
     }
 
     fn take_due(&mut self, now: Time) -> Option<Hint> {
-        let (retry, place, time) = self.by_retry.first()?.clone();
+        let (retry, key_ref, time) = self.by_retry.first()?.clone();
         (retry.generation < self.generation || retry.at <= now).then(|| {
-            self.remove(&place, time);
-            Hint { time, database: place.0, key: place.1 }
+            self.remove(&key_ref, time);
+            Hint { time, database: key_ref.0, key: key_ref.1 }
         })
     }
 }
@@ -181,11 +181,11 @@ impl Hints {
         let Some(database) = database else {
             return std::mem::take(self);
         };
-        let is_its = |(place, _): &&(KeyRef, Time)| place.0 == database;
+        let is_its = |(key_ref, _): &&(KeyRef, Time)| key_ref.0 == database;
         let deferred: Vec<(KeyRef, Time)> =
             self.deferred.retries.keys().filter(is_its).cloned().collect();
-        for (place, time) in &deferred {
-            self.deferred.remove(place, *time);
+        for (key_ref, time) in &deferred {
+            self.deferred.remove(key_ref, *time);
         }
         let hints = self.databases.remove(&database);
         Hints {

@@ -16,9 +16,9 @@ use crate::services::change::commit::{circumstances, commit, time_for};
 use crate::services::change::log::{Internal, LogForm};
 use crate::services::change::{notify, settle};
 use crate::services::host::{Host, Keyspace};
+use crate::services::key_ref::{Access, Closed, Database, QueueKey};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{lazyfree, moved, sweep};
-use crate::services::place::{Access, Closed, Database, QueueKey};
 use crate::services::waiting::{serving, watching};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
@@ -211,7 +211,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         let (slots, bytes) = value.queue.up_to_bytes(slots, STEP_BYTES);
         host.with(|state| state.removed_bytes += bytes);
         let names = value.queue.ids_of(&slots);
-        let (ids, words) = (names.ids(), names.words());
+        let (ids, words) = (names.ids(), names.bytes());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
                 let forget = LogForm::Internal(Internal::Forget, &[]);

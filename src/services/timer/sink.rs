@@ -17,8 +17,8 @@ use crate::services::change::commit::{circumstances_at, commit};
 use crate::services::change::log::{Internal, LogForm, POP};
 use crate::services::change::notify::JOBS_SUNK;
 use crate::services::host::Host;
+use crate::services::key_ref::QueueKey;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::QueueKey;
 
 /// The timer comes in the next turn, if there may be something for the sink. By the wall clock: the
 /// queue's own may be ahead of it.

@@ -3,8 +3,8 @@
 use super::alarm::arm;
 use crate::queue::Time;
 use crate::services::host::Host;
+use crate::services::key_ref::Database;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::Database;
 
 /// Makes sure that the timer looks at this queue, at this key, in time. All code that opens a queue
 /// calls it: so a queue that came to its key unnoticed, by RENAME or MOVE, gets its hint.

@@ -3,10 +3,10 @@
 use super::pending::{DeliveredJobs, Undelivered};
 use crate::queue::{Claim, Id, Pop, Release, Time, WhenReleased};
 use crate::services::change::commit::{circumstances, circumstances_at, commit};
-use crate::services::change::log::{pop_words, LogForm, POP, RELEASE};
+use crate::services::change::log::{pop_args, LogForm, POP, RELEASE};
 use crate::services::host::Host;
+use crate::services::key_ref::QueueKey;
 use crate::services::keys::value::QueueValue;
-use crate::services::place::QueueKey;
 use crate::services::timer::alarm::TimeSlice;
 
 /// The result of a delivery to a waiting client.
@@ -29,12 +29,12 @@ pub fn deliver<H: Host>(
     now: Time,
 ) -> DeliveryOutcome {
     let circumstances = circumstances_at(host, value, now);
-    let words = pop_words(pop);
+    let words = pop_args(pop);
     let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
     let deliveries = commit(host, key, value, &circumstances, pop, LogForm::Command(POP, &words));
     if !deliveries.is_empty() {
-        let place = (key.database(), key.name().into());
-        DeliveryOutcome::Jobs(DeliveredJobs::new(place, value, &deliveries))
+        let key_ref = (key.database(), key.name().into());
+        DeliveryOutcome::Jobs(DeliveredJobs::new(key_ref, value, &deliveries))
     } else if deliveries.have_ended_early() {
         DeliveryOutcome::NotYet
     } else if deliveries.lack_places() {

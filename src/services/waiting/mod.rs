@@ -5,7 +5,7 @@
 //! | `serving.rs` | waiting clients from the time they block until they are unblocked |
 //! | `waiters.rs` | who they are, and in which order they came |
 //! | `wish.rs` | what a client waits for, and gets |
-//! | `delivery.rs`, `pending.rs` | delivering jobs to them; jobs that a client is assigned and hasn't got yet |
+//! | `delivery.rs`, `pending.rs` | delivering jobs to them; jobs on the way to a client |
 //! | `reply.rs` | what a client gets, at once or after its wait |
 //! | `watching.rs`, `watchers.rs` | what becomes of a job or a lease that clients watch; who watches what |
 

@@ -1,8 +1,8 @@
-//! Jobs assigned to a waiting client that hasn't got them yet.
+//! Jobs delivered to a waiting client that hasn't got them yet.
 
 use crate::queue::{Deliveries, Delivery, Lease, Mode, Queue, Time};
+use crate::services::key_ref::KeyRef;
 use crate::services::keys::value::{QueueNumber, QueueValue};
-use crate::services::place::KeyRef;
 
 /// A delivered job, as its client gets it. One that waits gets a copy of the job's bytes: the queue
 /// may change before that.
@@ -46,7 +46,7 @@ impl<B> DeliveredJob<B> {
 #[derive(Debug)]
 pub struct DeliveredJobs {
     /// The key of the queue when the client was served.
-    pub place: KeyRef,
+    pub key_ref: KeyRef,
     queue: QueueNumber,
     pub jobs: Vec<DeliveredJob<Box<[u8]>>>,
     bytes: usize,
@@ -54,13 +54,13 @@ pub struct DeliveredJobs {
 
 impl DeliveredJobs {
     /// Must be called before the queue changes again.
-    pub fn new(place: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> DeliveredJobs {
+    pub fn new(key_ref: KeyRef, value: &QueueValue, deliveries: &Deliveries) -> DeliveredJobs {
         let jobs: Vec<DeliveredJob<Box<[u8]>>> = deliveries
             .iter()
             .map(|delivery| DeliveredJob::of(delivery, &value.queue).copied())
             .collect();
         let bytes = jobs.iter().map(|job| job.id.len() + job.body.len()).sum();
-        DeliveredJobs { place, queue: value.number(), jobs, bytes }
+        DeliveredJobs { key_ref, queue: value.number(), jobs, bytes }
     }
 
     /// Of the ids and bodies.
@@ -73,7 +73,7 @@ impl DeliveredJobs {
     pub fn undelivered(&self, mode: Mode) -> Option<((Lease, KeyRef), Undelivered)> {
         let first = self.jobs.first().filter(|_| mode == Mode::Lease)?.lease;
         let claims = self.jobs.iter().rev().map(|job| (job.id.clone(), job.lease)).collect();
-        Some(((first, self.place.clone()), Undelivered { queue: self.queue, claims }))
+        Some(((first, self.key_ref.clone()), Undelivered { queue: self.queue, claims }))
     }
 }
 

@@ -49,10 +49,10 @@ pub fn outcome(replies: Replies, state: &str, what: Option<&[u8]>) {
 /// The reply of a client whose wait has ended.
 pub fn unblocked(replies: Replies, wish: Option<Wish>) {
     match wish {
-        Some(Wish::Jobs(wish)) => match &wish.assigned {
-            Some(assigned) => {
-                let jobs = assigned.jobs.iter().map(DeliveredJob::borrowed);
-                deliveries(replies, wish.shape, wish.terms.mode, &assigned.place.1, jobs);
+        Some(Wish::Jobs(wish)) => match &wish.delivered {
+            Some(delivered) => {
+                let jobs = delivered.jobs.iter().map(DeliveredJob::borrowed);
+                deliveries(replies, wish.shape, wish.terms.mode, &delivered.key_ref.1, jobs);
             }
             None => replies.null(),
         },

@@ -4,7 +4,7 @@
 //!
 //! The command or timer that makes a job ready hands it out to the first client, and logs that. The
 //! client is unblocked in the same turn of the event loop: the server calls us back, and the client
-//! gets its assigned jobs, or nil if it has none. Jobs assigned to a client that goes away before
+//! gets the jobs delivered to it, or nil if there are none. Jobs delivered to a client that goes away before
 //! the reply are given back by the timer, to the queue at the key at which the client waited. If
 //! the queue has left that key, its jobs come back when their leases end.
 //!
@@ -23,12 +23,12 @@ use super::wish::{JobsWish, LeasesWish, Wish, REPLY_BYTES_IN_A_TURN};
 use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
 use crate::services::change::commit::time_for;
 use crate::services::host::{Host, Keyspace};
+use crate::services::key_ref::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use crate::services::keys::value::QueueValue;
-use crate::services::place::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
 use crate::services::timer::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use crate::services::timer::{sink, wakeup};
 
-/// No further job is handed out to a client that waits while others are assigned so many bytes and
+/// No further job is handed out to a client that waits while others have been delivered so many bytes and
 /// haven't got them: they are copies.
 const ASSIGNED_BYTES_MAX: usize = POP_BYTES_MAX;
 
@@ -107,8 +107,8 @@ fn serve_waiting<H: Host>(
 
 /// Whether earlier clients are still to be served; a client that can block must queue behind them.
 pub fn are_others_first<H: Host>(host: H, key: &impl QueueKey) -> bool {
-    let place = (key.database(), key.name().into());
-    consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&place))
+    let key_ref = (key.database(), key.name().into());
+    consumers_at(host, key) > 0 && host.with(|state| state.to_serve.contains(&key_ref))
 }
 
 /// Serves the clients that wait at this key, in their order, while there are jobs. False if the
@@ -131,11 +131,11 @@ pub fn serve<H: Host>(
         let Some((ticket, pop)) = first else {
             return true;
         };
-        if host.with(|state| state.waiters.assigned_bytes()) >= ASSIGNED_BYTES_MAX {
+        if host.with(|state| state.waiters.delivered_bytes()) >= ASSIGNED_BYTES_MAX {
             return false;
         }
-        let assigned = match delivery::deliver(host, key, value, &pop, now) {
-            DeliveryOutcome::Jobs(assigned) => assigned,
+        let delivered = match delivery::deliver(host, key, value, &pop, now) {
+            DeliveryOutcome::Jobs(delivered) => delivered,
             DeliveryOutcome::ConcurrencyFull if only.is_none() => {
                 only = Some(Mode::NoAck);
                 continue;
@@ -144,7 +144,7 @@ pub fn serve<H: Host>(
             DeliveryOutcome::NotYet if slice.is_over(host) => return false,
             DeliveryOutcome::NotYet => continue,
         };
-        host.with(|state| state.waiters.assign(ticket, assigned));
+        host.with(|state| state.waiters.deliver(ticket, delivered));
         unblock_soon(host, [ticket]);
         if slice.is_over(host) {
             return false;
@@ -236,8 +236,8 @@ fn serve_on<H: Keyspace>(host: H, slice: &TimeSlice) {
 pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
     retry_checks(host);
     let mut left_over = Vec::new();
-    while let Some((place, last)) = host.with(|state| state.to_check.pop_first()) {
-        let (database, name) = &place;
+    while let Some((key_ref, last)) = host.with(|state| state.to_check.pop_first()) {
+        let (database, name) = &key_ref;
         let looked = host.open((*database, name), Access::Read, |key, value| {
             let now = time_for(&value.queue, host.wall_clock());
             let last = watching::check_all(host, &key, value, now, last, slice);
@@ -247,12 +247,12 @@ pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
         });
         match looked {
             Ok(None) => {}
-            Ok(last) => left_over.push((place, last)),
+            Ok(last) => left_over.push((key_ref, last)),
             Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
                 watching::on_gone_from(host, *database, name);
             }
             // The server sends its clients to the other node.
-            Err(Closed::Missing | Closed::NotOwn) => check_later(host, place),
+            Err(Closed::Missing | Closed::NotOwn) => check_later(host, key_ref),
         }
         if slice.is_over(host) {
             break;
@@ -261,13 +261,13 @@ pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
     host.with(|state| state.to_check.extend(left_over));
 }
 
-fn check_later<H: Host>(host: H, place: KeyRef) {
+fn check_later<H: Host>(host: H, key_ref: KeyRef) {
     let again = host.uptime().saturating_add(LOOKS_AGAIN_AFTER);
     host.with(|state| {
         if state.leaving.is_empty() {
             state.retry_checks_at = again;
         }
-        state.leaving.push(place);
+        state.leaving.push(key_ref);
     });
 }
 
@@ -280,19 +280,19 @@ fn retry_checks<H: Host>(host: H) {
     host.with(|state| {
         if state.retry_checks_at <= uptime {
             let places = std::mem::take(&mut state.leaving).into_iter();
-            state.to_check.extend(places.map(|place| (place, None)));
+            state.to_check.extend(places.map(|key_ref| (key_ref, None)));
         }
     });
 }
 
 fn give_back_undelivered<H: Keyspace>(host: H, slice: &TimeSlice) {
     while !slice.is_over(host) {
-        let Some(((first, place), mut undelivered)) =
+        let Some(((first, key_ref), mut undelivered)) =
             host.with(|state| state.undelivered.pop_first())
         else {
             return;
         };
-        let (database, name) = place.clone();
+        let (database, name) = key_ref.clone();
         let is_there = host.open((database, &name), Access::Write, |key, value| {
             let is_it = undelivered.is_of(value);
             if is_it {
@@ -306,7 +306,7 @@ fn give_back_undelivered<H: Keyspace>(host: H, slice: &TimeSlice) {
             host.with(|state| {
                 state.to_serve.insert((database, name));
                 if !undelivered.is_empty() {
-                    state.undelivered.insert((first, place), undelivered);
+                    state.undelivered.insert((first, key_ref), undelivered);
                 }
             });
         }
@@ -391,7 +391,7 @@ fn leave<H: Host>(host: H, ticket: Ticket) -> Option<Wish> {
 fn as_it_is_now<H: Keyspace>(host: H, wish: Wish) -> Wish {
     match wish {
         Wish::Outcome(wish) if wish.told.get().is_none() => {
-            let (database, name) = &wish.place;
+            let (database, name) = &wish.key_ref;
             let told = host.open((*database, name), Access::Read, |_, value| {
                 let now = time_for(&value.queue, host.wall_clock());
                 Id::new(&wish.id).map(|id| watching::outcome_now(&value.queue, id, now))
@@ -410,15 +410,15 @@ fn as_it_is_now<H: Keyspace>(host: H, wish: Wish) -> Wish {
 /// The places of the leases that are void now. None while they are on their way to another node,
 /// which will tell.
 fn void_now<H: Keyspace>(host: H, wish: &LeasesWish) -> Vec<usize> {
-    let (database, name) = &wish.place;
+    let (database, name) = &wish.key_ref;
     let void = host.open((*database, name), Access::Read, |_, value| {
         let now = time_for(&value.queue, host.wall_clock());
-        watching::void_now(&value.queue, &wish.held, now)
+        watching::void_now(&value.queue, &wish.leases, now)
     });
     match void {
         Ok(void) => void,
         Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
-            (0..wish.held.len()).collect()
+            (0..wish.leases.len()).collect()
         }
         Err(Closed::Missing | Closed::NotOwn) => Vec::new(),
     }
@@ -438,11 +438,11 @@ pub fn on_replied<H: Host>(host: H, ticket: Ticket) {
 }
 
 /// The client has gone away while it waited, or its wait has ended other than by [`on_unblocked`]:
-/// no job must be assigned to it. Nothing may be written here, so the timer gives its jobs back.
+/// no job must be delivered to it. Nothing may be written here, so the timer gives its jobs back.
 pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     let wish = leave(host, ticket);
-    if let Some(Wish::Jobs(JobsWish { assigned: Some(assigned), terms, .. })) = wish {
-        let undelivered = assigned.undelivered(terms.mode);
+    if let Some(Wish::Jobs(JobsWish { delivered: Some(delivered), terms, .. })) = wish {
+        let undelivered = delivered.undelivered(terms.mode);
         host.with(|state| state.undelivered.extend(undelivered));
         arm(host, None);
     }

@@ -10,7 +10,7 @@ use super::pending::DeliveredJobs;
 use super::watchers::{Step, Watchers};
 use super::wish::{JobsWish, LeasesWish, OutcomeWish, Wish};
 use crate::queue::{Mode, Pop};
-use crate::services::place::{Database, KeyRef, Ticket};
+use crate::services::key_ref::{Database, KeyRef, Ticket};
 
 /// A waiting client. `C` is the server's handle of it.
 struct Waiter<C> {
@@ -57,14 +57,14 @@ impl Line {
 pub struct Waiters<C> {
     last_ticket: Ticket,
     waiters: BTreeMap<Ticket, Waiter<C>>,
-    /// Clients without assigned jobs.
+    /// Clients with no job on its way.
     lines: BTreeMap<Database, BTreeMap<Box<[u8]>, Line>>,
     deadlines: BTreeSet<(Duration, Ticket)>,
     /// What clients watch.
     pub watchers: Watchers,
     consumers: usize,
-    /// Of the jobs that clients are assigned and haven't got.
-    assigned_bytes: usize,
+    /// Of the jobs that are on their way to clients.
+    delivered_bytes: usize,
 }
 
 impl<C: Copy> Waiters<C> {
@@ -75,7 +75,7 @@ impl<C: Copy> Waiters<C> {
         deadlines: BTreeSet::new(),
         watchers: Watchers::NONE,
         consumers: 0,
-        assigned_bytes: 0,
+        delivered_bytes: 0,
     };
 
     /// How many clients wait.
@@ -103,11 +103,11 @@ impl<C: Copy> Waiters<C> {
         let ticket = self.next_ticket();
         self.last_ticket = ticket;
         match &mut wish {
-            Wish::Outcome(OutcomeWish { place, id, dies_at, told }) => {
-                *told = self.watchers.join_job(place, id, *dies_at, ticket);
+            Wish::Outcome(OutcomeWish { key_ref, id, dies_at, told }) => {
+                *told = self.watchers.join_job(key_ref, id, *dies_at, ticket);
             }
-            Wish::Leases(LeasesWish { place, held, expire_at, .. }) => {
-                self.watchers.join_leases(place, held, &std::mem::take(expire_at), ticket);
+            Wish::Leases(LeasesWish { key_ref, leases, expire_at, .. }) => {
+                self.watchers.join_leases(key_ref, leases, &std::mem::take(expire_at), ticket);
             }
             Wish::Jobs(JobsWish { terms, places, .. }) => {
                 self.consumers += 1;
@@ -137,11 +137,11 @@ impl<C: Copy> Waiters<C> {
     }
 
     /// Assigns jobs to a client, which then leaves all lines.
-    pub fn assign(&mut self, ticket: Ticket, assigned: DeliveredJobs) {
+    pub fn deliver(&mut self, ticket: Ticket, delivered: DeliveredJobs) {
         self.leave_lines(ticket);
         if let Some(Waiter { wish: Wish::Jobs(wish), .. }) = self.waiters.get_mut(&ticket) {
-            self.assigned_bytes += assigned.bytes();
-            wish.assigned = Some(Arc::new(assigned));
+            self.delivered_bytes += delivered.bytes();
+            wish.delivered = Some(Arc::new(delivered));
         }
     }
 
@@ -150,9 +150,9 @@ impl<C: Copy> Waiters<C> {
         self.waiters.get(&ticket).map(|waiter| waiter.client)
     }
 
-    /// Bytes of the jobs that clients are assigned and haven't got.
-    pub fn assigned_bytes(&self) -> usize {
-        self.assigned_bytes
+    /// Bytes of the jobs that are on their way to clients.
+    pub fn delivered_bytes(&self) -> usize {
+        self.delivered_bytes
     }
 
     /// Does so many steps of what is left to do for watchers. Returns the clients that are to be
@@ -195,7 +195,8 @@ impl<C: Copy> Waiters<C> {
         let wish = self.waiters.remove(&ticket)?.wish;
         if let Wish::Jobs(wish) = &wish {
             self.consumers -= 1;
-            self.assigned_bytes -= wish.assigned.as_ref().map_or(0, |assigned| assigned.bytes());
+            self.delivered_bytes -=
+                wish.delivered.as_ref().map_or(0, |delivered| delivered.bytes());
         }
         Some(wish)
     }
@@ -242,7 +243,7 @@ impl<C: Copy> Waiters<C> {
             && self.deadlines.is_empty()
             && self.watchers.is_empty()
             && !self.watchers.has_chores()
-            && self.assigned_bytes == 0
+            && self.delivered_bytes == 0
     }
 
     fn line(&self, database: Database, key: &[u8]) -> Option<&Line> {
@@ -258,11 +259,11 @@ impl<C: Copy> Waiters<C> {
         }
         let wish = match &mut waiter.wish {
             Wish::Jobs(wish) => wish,
-            Wish::Outcome(OutcomeWish { place, id, .. }) => {
-                return self.watchers.leave_job(place, id, ticket);
+            Wish::Outcome(OutcomeWish { key_ref, id, .. }) => {
+                return self.watchers.leave_job(key_ref, id, ticket);
             }
-            Wish::Leases(LeasesWish { place, held, .. }) => {
-                return self.watchers.leave_leases(place, held, ticket);
+            Wish::Leases(LeasesWish { key_ref, leases, .. }) => {
+                return self.watchers.leave_leases(key_ref, leases, ticket);
             }
         };
         for (database, key) in wish.places.drain(..) {
@@ -359,11 +360,11 @@ mod tests {
         let mut value =
             QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
         let nothing = value.queue.apply(&Circumstances::default(), &TERMS);
-        waiters.assign(ticket, DeliveredJobs::new((0, b"x"[..].into()), &value, &nothing));
+        waiters.deliver(ticket, DeliveredJobs::new((0, b"x"[..].into()), &value, &nothing));
         assert_eq!((waiters.len(), waiters.len_at(0, b"x"), waiters.len_at(0, b"y")), (1, 0, 0));
         assert_eq!(waiters.client_of(ticket), Some('a'));
         let Some(Wish::Jobs(left)) = waiters.leave(ticket) else { panic!() };
-        assert!(left.assigned.is_some());
+        assert!(left.delivered.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
     }

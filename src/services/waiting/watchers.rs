@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 use smallvec::SmallVec;
 
 use crate::queue::{Lease, State, Time};
-use crate::services::place::{Database, KeyRef, Ticket};
+use crate::services::key_ref::{Database, KeyRef, Ticket};
 
 /// What all clients are told that wait for a job; empty until then.
-pub type Told = Arc<OnceLock<JobOutcome>>;
+pub type SharedOutcome = Arc<OnceLock<JobOutcome>>;
 
 /// What became of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,20 +34,20 @@ impl JobOutcome {
 }
 
 /// A lease that clients watch, and the id of its job.
-pub type Held = (Lease, Arc<[u8]>);
+pub type WatchedLease = (Lease, Arc<[u8]>);
 
 /// What is looked at, when it may have changed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// The job with this id, for which clients wait.
     Job(Box<[u8]>),
-    Lease(Held),
+    Lease(WatchedLease),
 }
 
 /// The clients that wait for a job.
 #[derive(Default)]
 struct OfJob {
-    told: Told,
+    told: SharedOutcome,
     tickets: BTreeSet<Ticket>,
     /// When the job dies, if no command changes it before.
     dies_at: Option<Time>,
@@ -69,7 +69,7 @@ type Holders = SmallVec<[Ticket; 2]>;
 #[derive(Default)]
 struct AtKey {
     jobs: BTreeMap<Box<[u8]>, OfJob>,
-    leases: BTreeMap<Held, OfLease>,
+    leases: BTreeMap<WatchedLease, OfLease>,
     /// The clients that watch leases.
     holders: BTreeSet<Ticket>,
     /// How many clients wait for jobs.
@@ -85,7 +85,7 @@ enum Chore {
     /// A queue has left its key: all that was watched there is over.
     Clear(Box<AtKey>),
     /// A client waits no longer: it watches none of these leases, up to the `left`th.
-    Leave { place: KeyRef, held: Arc<[Held]>, left: usize, ticket: Ticket },
+    Leave { key_ref: KeyRef, leases: Arc<[WatchedLease]>, left: usize, ticket: Ticket },
 }
 
 /// What a step of a chore came to.
@@ -125,8 +125,8 @@ impl Watchers {
     pub fn places(&self, database: Option<Database>) -> Vec<KeyRef> {
         let is_wanted = |one: &Database| database.is_none_or(|wanted| wanted == *one);
         let databases = self.keys.iter().filter(|(one, _)| is_wanted(one));
-        let place = |database: Database, key: &[u8]| (database, key.into());
-        databases.flat_map(|(one, keys)| keys.keys().map(|key| place(*one, key))).collect()
+        let key_ref = |database: Database, key: &[u8]| (database, key.into());
+        databases.flat_map(|(one, keys)| keys.keys().map(|key| key_ref(*one, key))).collect()
     }
 
     /// A client waits for a job, which dies then. Returns where it finds what it is told.
@@ -136,7 +136,7 @@ impl Watchers {
         id: &[u8],
         dies_at: Option<Time>,
         ticket: Ticket,
-    ) -> Told {
+    ) -> SharedOutcome {
         let at = self.at_or_new(*database, key);
         at.waiting += 1;
         at.set_death(id, dies_at);
@@ -150,20 +150,20 @@ impl Watchers {
     pub fn join_leases(
         &mut self,
         (database, key): &KeyRef,
-        held: &[Held],
+        leases: &[WatchedLease],
         expire_at: &[Option<Time>],
         ticket: Ticket,
     ) {
         let at = self.at_or_new(*database, key);
         at.holders.insert(ticket);
-        for (held, expires_at) in held.iter().zip(expire_at) {
-            let of_lease = at.leases.entry(held.clone()).or_default();
+        for (lease, expires_at) in leases.iter().zip(expire_at) {
+            let of_lease = at.leases.entry(lease.clone()).or_default();
             // It may have named a lease twice.
             if of_lease.holders.last() != Some(&ticket) {
                 of_lease.holders.push(ticket);
             }
             of_lease.expires_at = *expires_at;
-            at.looks.extend(expires_at.map(|time| (time, Subject::Lease(held.clone()))));
+            at.looks.extend(expires_at.map(|time| (time, Subject::Lease(lease.clone()))));
         }
     }
 
@@ -182,11 +182,11 @@ impl Watchers {
     }
 
     /// A client watches these leases no longer. O(log n), and a chore is left.
-    pub fn leave_leases(&mut self, place: &KeyRef, held: &Arc<[Held]>, ticket: Ticket) {
-        let (database, key) = place;
+    pub fn leave_leases(&mut self, key_ref: &KeyRef, leases: &Arc<[WatchedLease]>, ticket: Ticket) {
+        let (database, key) = key_ref;
         if self.change(*database, key, |at| at.holders.remove(&ticket)) == Some(true) {
-            let (place, held, left) = (place.clone(), held.clone(), held.len());
-            self.chores.push_back(Chore::Leave { place, held, left, ticket });
+            let (key_ref, leases, left) = (key_ref.clone(), leases.clone(), leases.len());
+            self.chores.push_back(Chore::Leave { key_ref, leases, left, ticket });
         }
     }
 
@@ -196,13 +196,13 @@ impl Watchers {
     }
 
     /// Whether a client watches this lease.
-    pub fn is_watched(&self, database: Database, key: &[u8], held: &Held) -> bool {
-        self.at(database, key).is_some_and(|at| at.leases.contains_key(held))
+    pub fn is_watched(&self, database: Database, key: &[u8], lease: &WatchedLease) -> bool {
+        self.at(database, key).is_some_and(|at| at.leases.contains_key(lease))
     }
 
     /// This lease is void: the clients that watch it are told by a chore.
-    pub fn set_void(&mut self, database: Database, key: &[u8], held: &Held) {
-        let holders = self.change(database, key, |at| at.forget_lease(held)).flatten();
+    pub fn set_void(&mut self, database: Database, key: &[u8], lease: &WatchedLease) {
+        let holders = self.change(database, key, |at| at.forget_lease(lease)).flatten();
         if let Some(mut holders) = holders {
             // They are taken from its end.
             holders.reverse();
@@ -247,11 +247,11 @@ impl Watchers {
         let step = match chore {
             Chore::Tell(holders) => holders.pop().map(Step::Void),
             Chore::Clear(at) => at.clear_one(),
-            Chore::Leave { place: (database, key), held, left, ticket } => {
+            Chore::Leave { key_ref: (database, key), leases, left, ticket } => {
                 let next = left.checked_sub(1);
-                next.and_then(|next| held.get(next)).map(|held| {
+                next.and_then(|next| leases.get(next)).map(|lease| {
                     *left -= 1;
-                    change(&mut self.keys, *database, key, |at| at.leave_lease(held, *ticket));
+                    change(&mut self.keys, *database, key, |at| at.leave_lease(lease, *ticket));
                     Step::Quiet
                 })
             }
@@ -289,12 +289,12 @@ impl Watchers {
         let (after_job, after_lease) = match last {
             None => (Some(Bound::Unbounded), Bound::Unbounded),
             Some(Subject::Job(id)) => (Some(Bound::Excluded(id.clone())), Bound::Unbounded),
-            Some(Subject::Lease(held)) => (None, Bound::Excluded(held.clone())),
+            Some(Subject::Lease(lease)) => (None, Bound::Excluded(lease.clone())),
         };
         let jobs = after_job.map(|after| at.jobs.range((after, Bound::Unbounded)));
         let jobs = jobs.into_iter().flatten().map(|(id, _)| Subject::Job(id.clone()));
         let leases = at.leases.range((after_lease, Bound::Unbounded));
-        let leases = leases.map(|(held, _)| Subject::Lease(held.clone()));
+        let leases = leases.map(|(lease, _)| Subject::Lease(lease.clone()));
         jobs.chain(leases).take(count).collect()
     }
 
@@ -366,23 +366,23 @@ impl AtKey {
         is_one_freed.then_some(Step::Quiet)
     }
 
-    fn forget_lease(&mut self, held: &Held) -> Option<Holders> {
-        let OfLease { holders, expires_at } = self.leases.remove(held)?;
+    fn forget_lease(&mut self, lease: &WatchedLease) -> Option<Holders> {
+        let OfLease { holders, expires_at } = self.leases.remove(lease)?;
         if let Some(time) = expires_at {
-            self.looks.remove(&(time, Subject::Lease(held.clone())));
+            self.looks.remove(&(time, Subject::Lease(lease.clone())));
         }
         Some(holders)
     }
 
-    fn leave_lease(&mut self, held: &Held, ticket: Ticket) {
-        let Some(of_lease) = self.leases.get_mut(held) else {
+    fn leave_lease(&mut self, lease: &WatchedLease, ticket: Ticket) {
+        let Some(of_lease) = self.leases.get_mut(lease) else {
             return;
         };
         if let Ok(at) = of_lease.holders.binary_search(&ticket) {
             of_lease.holders.remove(at);
         }
         if of_lease.holders.is_empty() {
-            self.forget_lease(held);
+            self.forget_lease(lease);
         }
     }
 

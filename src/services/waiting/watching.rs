@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use super::watchers::{Held, JobOutcome, Subject};
+use super::watchers::{JobOutcome, Subject, WatchedLease};
 use super::wish::Wish;
 use crate::queue::{Claim, FinalResult, Id, JobNews, Lease, Queue, State, Time};
 use crate::services::host::Host;
+use crate::services::key_ref::{Database, KeyRef, QueueKey};
 use crate::services::keys::value::QueueValue;
-use crate::services::place::{Database, KeyRef, QueueKey};
 use crate::services::timer::alarm::{arm, unblock_soon, TimeSlice};
 use crate::services::timer::wakeup;
 
@@ -31,32 +31,32 @@ pub fn watchers_at<H: Host>(host: H, key: &impl QueueKey) -> usize {
 
 /// What a client waits for that wants to know what becomes of this job. `None` if there is no such
 /// job.
-pub fn job_wish(queue: &mut Queue, place: KeyRef, id: Id) -> Option<Wish> {
+pub fn job_wish(queue: &mut Queue, key_ref: KeyRef, id: Id) -> Option<Wish> {
     queue.watch(id);
     let dies_at = queue.get(id)?.dies_at();
-    Some(Wish::job(place, id, dies_at))
+    Some(Wish::job(key_ref, id, dies_at))
 }
 
 /// What a client waits for that wants to know when one of these leases is void; or the places of
 /// those that are void already. None of them is `*`.
 pub fn leases_wish(
     queue: &mut Queue,
-    place: KeyRef,
+    key_ref: KeyRef,
     now: Time,
     claims: &[Claim],
 ) -> Result<Wish, Vec<usize>> {
     let is_void = |claim: &Claim| !queue.is_valid(now, claim);
     let void = claims.iter().enumerate().filter(|(_, claim)| is_void(claim));
-    let void: Vec<usize> = void.map(|(place, _)| place).collect();
+    let void: Vec<usize> = void.map(|(key_ref, _)| key_ref).collect();
     if !void.is_empty() {
         return Err(void);
     }
-    let held = claims.iter().filter_map(|claim| {
+    let leases = claims.iter().filter_map(|claim| {
         queue.watch(claim.id);
         let expires_at = queue.get(claim.id)?.progress.expires_at;
         Some(((claim.lease?, Arc::from(claim.id.bytes())), expires_at))
     });
-    Ok(Wish::leases(place, held.collect()))
+    Ok(Wish::leases(key_ref, leases.collect()))
 }
 
 /// When time alone next changes something that is watched at this key.
@@ -96,17 +96,17 @@ fn report_news<H: Host>(host: H, key: &impl QueueKey, value: &mut QueueValue, no
         }
     }
     for JobNews { id, lease, .. } in news {
-        let (database, held) = (key.database(), lease.map(|lease| (lease, Arc::from(&*id))));
-        let (is_awaited, held) = host.with(|state| {
+        let (database, lease) = (key.database(), lease.map(|lease| (lease, Arc::from(&*id))));
+        let (is_awaited, lease) = host.with(|state| {
             let (name, watchers) = (key.name(), &state.waiters.watchers);
-            let held = held.filter(|held| watchers.is_watched(database, name, held));
-            (watchers.is_awaited(database, name, &id), held)
+            let lease = lease.filter(|lease| watchers.is_watched(database, name, lease));
+            (watchers.is_awaited(database, name, &id), lease)
         });
         if is_awaited {
             look(host, key, &mut value.queue, now, &Subject::Job(id));
         }
-        if let Some(held) = held {
-            look(host, key, &mut value.queue, now, &Subject::Lease(held));
+        if let Some(lease) = lease {
+            look(host, key, &mut value.queue, now, &Subject::Lease(lease));
         }
     }
     unblock_soon(host, []);
@@ -189,12 +189,12 @@ fn look<H: Host>(
                 None => go_on(host, key, queue, name),
             }
         }
-        Subject::Lease(held) => {
-            let (lease, name) = held;
+        Subject::Lease(watched) => {
+            let (lease, name) = watched;
             let id = Id::new(name).filter(|id| is_valid(queue, *id, *lease, now));
             if id.is_none_or(|id| !queue.watch(id)) {
                 let database = key.database();
-                host.with(|state| state.waiters.watchers.set_void(database, key.name(), held));
+                host.with(|state| state.waiters.watchers.set_void(database, key.name(), watched));
             }
         }
     }
@@ -206,11 +206,12 @@ fn is_valid(queue: &Queue, id: Id, lease: Lease, now: Time) -> bool {
 }
 
 /// The places of the leases that are void now.
-pub fn void_now(queue: &Queue, held: &[Held], now: Time) -> Vec<usize> {
-    let is_valid =
-        |(lease, name): &Held| Id::new(name).is_some_and(|id| is_valid(queue, id, *lease, now));
-    let void = held.iter().enumerate().filter(|(_, held)| !is_valid(held));
-    void.map(|(place, _)| place).collect()
+pub fn void_now(queue: &Queue, leases: &[WatchedLease], now: Time) -> Vec<usize> {
+    let is_valid = |(lease, name): &WatchedLease| {
+        Id::new(name).is_some_and(|id| is_valid(queue, id, *lease, now))
+    };
+    let void = leases.iter().enumerate().filter(|(_, lease)| !is_valid(lease));
+    void.map(|(key_ref, _)| key_ref).collect()
 }
 
 fn go_on<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, name: &[u8]) {
@@ -283,6 +284,6 @@ pub fn check_soon<H: Host>(host: H, database: Database, name: &[u8]) {
 pub fn check_all_soon<H: Host>(host: H, database: Option<Database>) {
     host.with(|state| {
         let places = state.waiters.watchers.places(database);
-        state.to_check.extend(places.into_iter().map(|place| (place, None)));
+        state.to_check.extend(places.into_iter().map(|key_ref| (key_ref, None)));
     });
 }

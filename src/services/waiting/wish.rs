@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::pending::DeliveredJobs;
-use super::watchers::{Held, JobOutcome, Told};
+use super::watchers::{JobOutcome, SharedOutcome, WatchedLease};
 use crate::queue::{Id, Pop, Time};
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 
 /// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
 /// once so many are together. To copy and send them takes two to three milliseconds.
@@ -42,24 +42,24 @@ pub struct JobsWish {
     pub shape: Shape,
     pub places: Vec<KeyRef>,
     /// The jobs that it is to get.
-    pub assigned: Option<Arc<DeliveredJobs>>,
+    pub delivered: Option<Arc<DeliveredJobs>>,
 }
 
 /// What becomes of a job.
 #[derive(Clone)]
 pub struct OutcomeWish {
-    pub place: KeyRef,
+    pub key_ref: KeyRef,
     pub id: Box<[u8]>,
     /// When the job dies, if no command changes it before.
     pub dies_at: Option<Time>,
-    pub told: Told,
+    pub told: SharedOutcome,
 }
 
 /// That a lease is void.
 #[derive(Clone)]
 pub struct LeasesWish {
-    pub place: KeyRef,
-    pub held: Arc<[Held]>,
+    pub key_ref: KeyRef,
+    pub leases: Arc<[WatchedLease]>,
     /// When the life of each job is over. Empty once the client waits.
     pub expire_at: Vec<Option<Time>>,
     /// One was void, so the client is about to be unblocked.
@@ -88,29 +88,29 @@ impl LeasesWish {
 
     /// The ids of the jobs whose lease is void, in the order in which they were named.
     pub fn void_ids(&self) -> Vec<&[u8]> {
-        let held = self.void.iter().filter_map(|place| self.held.get(*place));
-        held.map(|(_, id)| &**id).collect()
+        let leases = self.void.iter().filter_map(|position| self.leases.get(*position));
+        leases.map(|(_, id)| &**id).collect()
     }
 }
 
 impl Wish {
     /// What becomes of a job that dies then.
-    pub fn job(place: KeyRef, id: Id, dies_at: Option<Time>) -> Wish {
-        let (id, told) = (id.bytes().into(), Told::default());
-        Wish::Outcome(OutcomeWish { place, id, dies_at, told })
+    pub fn job(key_ref: KeyRef, id: Id, dies_at: Option<Time>) -> Wish {
+        let (id, told) = (id.bytes().into(), SharedOutcome::default());
+        Wish::Outcome(OutcomeWish { key_ref, id, dies_at, told })
     }
 
     /// That one of these leases is void. With the time at which the life of its job is over.
-    pub fn leases(place: KeyRef, leases: Vec<(Held, Option<Time>)>) -> Wish {
-        let (held, expire_at): (Vec<Held>, _) = leases.into_iter().unzip();
-        let held = held.into();
-        Wish::Leases(LeasesWish { place, held, expire_at, is_told: false, void: Vec::new() })
+    pub fn leases(key_ref: KeyRef, leases: Vec<(WatchedLease, Option<Time>)>) -> Wish {
+        let (leases, expire_at): (Vec<WatchedLease>, _) = leases.into_iter().unzip();
+        let leases = leases.into();
+        Wish::Leases(LeasesWish { key_ref, leases, expire_at, is_told: false, void: Vec::new() })
     }
 
     /// Whether it is known what the client gets: it is about to be unblocked.
     pub fn is_told(&self) -> bool {
         match self {
-            Wish::Jobs(wish) => wish.assigned.is_some(),
+            Wish::Jobs(wish) => wish.delivered.is_some(),
             Wish::Outcome(wish) => wish.told.get().is_some(),
             Wish::Leases(wish) => wish.is_told,
         }
@@ -120,18 +120,18 @@ impl Wish {
     pub fn cost(&self) -> usize {
         let beyond = match self {
             Wish::Jobs(wish) => wish
-                .assigned
+                .delivered
                 .as_ref()
-                .map_or(0, |assigned| assigned.bytes() + PART_COST * assigned.jobs.len()),
+                .map_or(0, |delivered| delivered.bytes() + PART_COST * delivered.jobs.len()),
             Wish::Outcome(wish) => wish.told.get().map_or(0, JobOutcome::bytes),
             // Each of them is looked at for the reply.
-            Wish::Leases(wish) => PART_COST * wish.held.len(),
+            Wish::Leases(wish) => PART_COST * wish.leases.len(),
         };
         REPLY_COST + beyond
     }
 
     /// Jobs of these keys, on these terms.
     pub fn jobs(terms: Pop, shape: Shape, places: Vec<KeyRef>) -> Wish {
-        Wish::Jobs(JobsWish { terms, shape, places, assigned: None })
+        Wish::Jobs(JobsWish { terms, shape, places, delivered: None })
     }
 }

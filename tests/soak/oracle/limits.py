@@ -359,6 +359,12 @@ def _judge_turn(
 ) -> None:
     """Against the jobs that stay: one that could have been had, and comes before it."""
     _judge_group_is_open(case, queue, id, job, no_ack=no_ack)
+    if any(queue.settings[name].value for name in ("GROUPRATE", "GROUPCONCURRENCY")):
+        # A delivery by id or of another priority may close its group for a while: who is served
+        # meanwhile doesn't pass it.
+        for other_id, other in queue.jobs.items():
+            if other.group == job.group and (is_by_id or other.priority != job.priority):
+                queue.passed.pop(other_id, None)
     if is_by_id:
         return
     for other_id, other in queue.jobs.items():

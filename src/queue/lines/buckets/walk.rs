@@ -102,7 +102,7 @@ impl Buckets {
     }
 
     fn runs_from(&self, start: Start) -> impl Iterator<Item = Tail<'_>> {
-        let (first, left_out) = self.place_of(start);
+        let (first, left_out) = self.position_of(start);
         let buckets = self.directory.range(first..).filter_map(|row| self.buckets.get(row.bucket));
         buckets.enumerate().map(move |(nth, bucket)| Tail {
             bucket,
@@ -111,7 +111,7 @@ impl Buckets {
     }
 
     /// The row of the directory, and how many entries of it come before the start.
-    fn place_of(&self, start: Start) -> (usize, usize) {
+    fn position_of(&self, start: Start) -> (usize, usize) {
         let rows_before = match start {
             Start::At(time) => self.directory.partition_point(|row| row.first < time),
             Start::After(time) => self.directory.partition_point(|row| row.first <= time),

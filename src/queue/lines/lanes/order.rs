@@ -22,7 +22,7 @@ pub enum LineName {
 /// A job's position in the order of its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
-    pub place: LineName,
+    pub line: LineName,
     pub slot: Slot,
     pub bucket: BucketNumber,
     /// When the job leaves that state or, for a state it doesn't leave, when it got into it.
@@ -74,7 +74,7 @@ impl Lanes {
             State::Reserved => {
                 // A job that is leased at first is also in `leases`, at an earlier time.
                 let leased = |line: LineFrom<'s>| {
-                    let is_aside = line.place == LineName::SideLine(SideLine::Leases);
+                    let is_aside = line.line == LineName::SideLine(SideLine::Leases);
                     let jobs =
                         line.jobs.to_come(line.start, move |tally| is_aside || tally.leased > 0);
                     let jobs =
@@ -87,7 +87,7 @@ impl Lanes {
                 let died = |line: LineFrom<'s>| {
                     // What a command made dead is dead at all times, also before its stored time
                     // (the clock was set back). What dies by time is dead from that time on.
-                    let is_for_ever = line.place == LineName::MainLine(MainLine::Dead);
+                    let is_for_ever = line.line == LineName::MainLine(MainLine::Dead);
                     let until = if is_for_ever { since } else { since.min(now) };
                     let jobs = line.jobs.iter_from(line.start).map(|(time, slot, _)| (time, slot));
                     boxed(jobs.take_while(move |(time, _)| *time <= until))
@@ -110,8 +110,8 @@ impl Lanes {
     }
 
     /// The time at which a line has the job.
-    pub fn time_in(&self, place: LineName, slot: Slot, bucket: BucketNumber) -> Option<Time> {
-        match place {
+    pub fn time_in(&self, line: LineName, slot: Slot, bucket: BucketNumber) -> Option<Time> {
+        match line {
             LineName::MainLine(main_line) => self.time_of(main_line, slot, bucket),
             LineName::SideLine(SideLine::Expiring) => self.expiring.time_of(slot, bucket),
             LineName::SideLine(SideLine::Leases) => self.leases.time_of(slot, bucket),
@@ -137,7 +137,7 @@ impl Lanes {
             State::Ready => {
                 let mut lanes: Vec<_> = lanes.collect();
                 // Jobs with a group come after those without: their real turn isn't known yet.
-                lanes.sort_by_key(|(place, _)| match place {
+                lanes.sort_by_key(|(line, _)| match line {
                     LineName::MainLine(MainLine::Lane(priority) | MainLine::Grouped(priority)) => {
                         *priority
                     }
@@ -169,7 +169,7 @@ impl Lanes {
 
 /// A line, and where in it to begin.
 struct LineFrom<'s> {
-    place: LineName,
+    line: LineName,
     jobs: &'s Buckets,
     start: Start,
 }
@@ -183,10 +183,10 @@ fn begun<'s>(
     begin: Begin,
 ) -> impl Iterator<Item = LineFrom<'s>> + 's {
     let mut is_passed = false;
-    lines.into_iter().filter_map(move |(place, jobs)| {
+    lines.into_iter().filter_map(move |(line, jobs)| {
         let start = match begin {
             Begin::At(time) => Start::At(time),
-            Begin::Behind(position) if position.place == place => {
+            Begin::Behind(position) if position.line == line => {
                 is_passed = true;
                 Start::Behind(position.slot, position.bucket)
             }
@@ -195,7 +195,7 @@ fn begun<'s>(
             Begin::Behind(position) if is_passed => Start::At(position.time),
             Begin::Behind(position) => Start::After(position.time),
         };
-        Some(LineFrom { place, jobs, start })
+        Some(LineFrom { line, jobs, start })
     })
 }
 

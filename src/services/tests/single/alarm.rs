@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::{Add, Alter, Time};
 use crate::services::host::Host;
-use crate::services::place::QueueKey;
+use crate::services::key_ref::QueueKey;
 use crate::services::state::Stats;
 use crate::services::timer::alarm::{arm, next_turn, was_clock_set, TimeSlice, NEXT_TURN};
 use crate::services::timer::{pacemaker, wakeup};

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::queue::{Add, Circumstances, Due, Lease, Pop, Queue};
 use crate::services::host::Host;
+use crate::services::key_ref::KeyRef;
 use crate::services::keys::{async_load, lifecycle};
-use crate::services::place::KeyRef;
 use crate::services::timer::wakeup;
 
 use super::{id, ms, node, now_of, pass, Context, Order};

@@ -19,7 +19,7 @@ use crate::queue::{
 use crate::services::change::frame::{Frame, Source};
 use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 use crate::services::waiting::wish::{Shape, Wish};
 
 use super::edges::NewEdges;
@@ -112,7 +112,7 @@ fn join(node: &Node, client: ClientNumber, pop: Pop) {
 fn logged(node: &Node) -> Vec<Logged> {
     let logged = |event| match event {
         Event::Logged(logged) => Some(logged),
-        Event::Ran(..) | Event::Told(..) => None,
+        Event::Ran(..) | Event::Verdict(..) => None,
     };
     node.events.take().into_iter().filter_map(logged).collect()
 }

@@ -44,7 +44,7 @@ fn told(node: &Node) -> Vec<String> {
                 name
             }
         }
-        Event::Told(client, _) => format!("{client} is told"),
+        Event::Verdict(client, _) => format!("{client} is told"),
     };
     node.events.take().into_iter().map(told).collect()
 }

@@ -7,9 +7,9 @@ use crate::queue::{Add, Alter, Mode, Pop, State};
 use crate::services::change::frame::{Frame, Source};
 use crate::services::change::log::LogForm;
 use crate::services::host::Host;
-use crate::services::place::KeyRef;
+use crate::services::key_ref::KeyRef;
 use crate::services::tests::commands::Reply;
-use crate::services::tests::watch::{Told, Watching};
+use crate::services::tests::watch::{Verdict, Watching};
 use crate::services::timer::alarm::TimeSlice;
 use crate::services::waiting::serving;
 use crate::services::waiting::wish::Wish;
@@ -150,7 +150,7 @@ fn jobs_of_clients_that_went_away_are_given_back_in_their_order() {
             let queue = &value.queue;
             queue
                 .ids_of(&queue.peek(State::Ready, 20))
-                .words()
+                .bytes()
                 .iter()
                 .map(|name| name.to_vec())
                 .collect()
@@ -240,7 +240,7 @@ fn a_lease_that_is_lost_right_behind_its_renewal_is_void_at_once() {
     let claims = vec![(b"a".to_vec(), None)];
     let renew = Watching::Renew { claims, ttr: Some(1), block: 1_000 };
     let reply = node.watch(2, &place(), &renew, false);
-    assert!(matches!(&reply, Reply::Told(Told::Void(ids)) if *ids == [b"a"]), "{reply:?}");
+    assert!(matches!(&reply, Reply::Verdict(Verdict::Void(ids)) if *ids == [b"a"]), "{reply:?}");
 }
 
 /// A hundred short replies, or two MiB of them, in a turn.
@@ -263,10 +263,10 @@ fn what_one_turn_replies_is_bounded_by_its_bytes() {
         assert_eq!(host.with(|state| state.to_unblock.len()), left);
         node.before_sleep();
     }
-    assert_eq!(host.with(|state| state.waiters.assigned_bytes()), 0);
+    assert_eq!(host.with(|state| state.waiters.delivered_bytes()), 0);
 }
 
-/// What clients are assigned are copies.
+/// What is delivered to clients are copies.
 #[test]
 fn no_further_job_is_handed_out_while_16_mib_wait_for_their_clients() {
     let (node, _) = node();
@@ -312,10 +312,10 @@ fn turn(node: &Node, uptime: &Cell<Duration>) -> Vec<Vec<Vec<u8>>> {
     node.run_timers(false);
     node.before_sleep();
     let told = node.events.take().into_iter().filter_map(|event| match event {
-        Event::Told(_, Some(Wish::Leases(wish))) => {
+        Event::Verdict(_, Some(Wish::Leases(wish))) => {
             Some(wish.void_ids().into_iter().map(<[u8]>::to_vec).collect())
         }
-        Event::Told(..) | Event::Logged(_) | Event::Ran(..) => None,
+        Event::Verdict(..) | Event::Logged(_) | Event::Ran(..) => None,
     });
     told.collect()
 }
@@ -358,7 +358,7 @@ fn a_client_that_times_out_as_it_is_told_is_unblocked_once() {
             node.before_sleep();
             pass(&uptime, Duration::from_millis(1));
         }
-        let told = node.events.take().into_iter().filter(|it| matches!(it, Event::Told(..)));
+        let told = node.events.take().into_iter().filter(|it| matches!(it, Event::Verdict(..)));
         assert_eq!(told.count(), 3);
         assert_eq!(node.blocked_clients(), 0);
     }

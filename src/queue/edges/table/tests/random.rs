@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::queue::edges::edge::End;
+use crate::queue::edges::edge::EndKind;
 use crate::queue::edges::pending::{Step, Which};
 use crate::queue::value::due::Due;
 use crate::queue::value::time::Millis;
@@ -15,7 +15,7 @@ const JOBS: Slot = 6;
 enum Change {
     Add { slot: Slot, edges: BTreeSet<Slot>, runs: bool, is_on_hold: bool },
     AddEdges { from: Slot, dependents: BTreeSet<Slot> },
-    End { from: Slot, is_gone: bool },
+    EndKind { from: Slot, is_gone: bool },
     Note { from: Slot, is_dead: bool },
     Steps(usize),
     Forget(Slot),
@@ -35,7 +35,7 @@ enum SlowEdge {
     },
     /// As the end with this number says, which is still to be carried out.
     Pending(u64, bool),
-    Settled(End),
+    Settled(EndKind),
 }
 
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ struct SlowJob {
 
 #[derive(Clone, Debug, PartialEq)]
 enum SlowPending {
-    End(u64, End),
+    EndKind(u64, EndKind),
     /// Marks of edges from this job: as `marks` says.
     Mark(Slot),
     /// The job has ended meanwhile.
@@ -149,7 +149,7 @@ impl Slow {
             SlowPending::Nothing => {
                 self.pending.pop_front();
             }
-            SlowPending::End(number, end) => {
+            SlowPending::EndKind(number, end) => {
                 let is_it =
                     |edge: &SlowEdge| matches!(edge, SlowEdge::Pending(it, _) if *it == number);
                 let Some(job) = self.jobs.iter_mut().find(|job| job.edges.iter().any(is_it)) else {
@@ -159,7 +159,7 @@ impl Slow {
                 let edge = job.edges.iter_mut().find(|edge| is_it(edge)).unwrap();
                 *edge = SlowEdge::Settled(end);
                 let is_free = !job.is_on_hold && !job.edges.iter().any(waits);
-                if job.is_held && end == End::Gone && !job.runs {
+                if job.is_held && end == EndKind::Gone && !job.runs {
                     return Some((job.slot, true));
                 }
                 return (job.is_held && is_free).then_some((job.slot, false));
@@ -168,10 +168,10 @@ impl Slow {
         None
     }
 
-    fn end(&mut self, from: Slot, end: End) {
+    fn end(&mut self, from: Slot, end: EndKind) {
         self.ends += 1;
         let (mut number, mut is_any) = (self.ends, false);
-        for job in self.jobs.iter_mut().filter(|job| end != End::Dead || job.runs) {
+        for job in self.jobs.iter_mut().filter(|job| end != EndKind::Dead || job.runs) {
             for edge in job.edges.iter_mut().filter(|edge| is_from(edge, from)) {
                 let is_marked = matches!(edge, SlowEdge::Open { is_marked: true, .. });
                 *edge = SlowEdge::Pending(number, is_marked);
@@ -179,11 +179,11 @@ impl Slow {
             }
         }
         if is_any {
-            self.pending.push_back(SlowPending::End(number, end));
+            self.pending.push_back(SlowPending::EndKind(number, end));
             number += 1;
         }
         self.ends = number;
-        if end != End::Dead {
+        if end != EndKind::Dead {
             for pending in self.pending.iter_mut().filter(|it| **it == SlowPending::Mark(from)) {
                 *pending = SlowPending::Nothing;
             }
@@ -192,8 +192,8 @@ impl Slow {
     }
 }
 
-fn ending(end: End) -> Ending {
-    Ending { id: b"it"[..].into(), end, what: Some(b"result"[..].into()) }
+fn ending(end: EndKind) -> PredecessorEnd {
+    PredecessorEnd { id: b"it"[..].into(), end, what: Some(b"result"[..].into()) }
 }
 
 fn forget(edges: &mut Edges, slow: &mut Slow, slot: Slot) {
@@ -215,7 +215,7 @@ fn steps(edges: &mut Edges, slow: &mut Slow, count: usize) {
             }
             Some(Step::Orphan { slot, of, .. }) => {
                 assert_eq!(expected, Some((slot, true)));
-                assert_eq!(*of, ending(End::Gone));
+                assert_eq!(*of, ending(EndKind::Gone));
                 edges.leave_hold(slot);
                 slow.job(slot).unwrap().is_held = false;
             }
@@ -261,15 +261,15 @@ fn make(edges: &mut Edges, slow: &mut Slow, change: &Change) {
             }
             note(edges, slow, *from, false);
         }
-        Change::End { from, is_gone } => {
-            let end = if *is_gone { End::Gone } else { End::Done };
+        Change::EndKind { from, is_gone } => {
+            let end = if *is_gone { EndKind::Gone } else { EndKind::Done };
             edges.end(*from, Which::All, ending(end), Time::ZERO);
             slow.end(*from, end);
         }
         Change::Note { from, is_dead } => {
             if *is_dead {
-                edges.end(*from, Which::Run, ending(End::Dead), Time::ZERO);
-                slow.end(*from, End::Dead);
+                edges.end(*from, Which::Run, ending(EndKind::Dead), Time::ZERO);
+                slow.end(*from, EndKind::Dead);
             }
             note(edges, slow, *from, *is_dead);
         }
@@ -277,11 +277,11 @@ fn make(edges: &mut Edges, slow: &mut Slow, change: &Change) {
         Change::Forget(slot) => forget(edges, slow, *slot),
         Change::DropOpen(slot) => {
             edges.drop_open(*slot);
-            let ends: BTreeMap<u64, End> = slow
+            let ends: BTreeMap<u64, EndKind> = slow
                 .pending
                 .iter()
                 .filter_map(|pending| match pending {
-                    SlowPending::End(number, end) => Some((*number, *end)),
+                    SlowPending::EndKind(number, end) => Some((*number, *end)),
                     SlowPending::Mark(_) | SlowPending::Nothing => None,
                 })
                 .collect();
@@ -386,7 +386,7 @@ fn play(changes: &[Change]) {
     let (mut edges, mut slow) = (Edges::default(), Slow::default());
     for change in changes {
         make(&mut edges, &mut slow, change);
-        while let Some((slot, _)) = edges.next_released() {
+        while let Some((slot, _)) = edges.next_freed() {
             let job = slow.job(slot).unwrap();
             assert!(job.is_held && !job.is_on_hold && !job.edges.iter().any(waits));
             job.is_held = false;
@@ -409,7 +409,7 @@ fn change() -> impl Strategy<Value = Change> {
             |(slot, edges, runs, is_on_hold)| Change::Add { slot, edges, runs, is_on_hold }
         ),
         3 => (slot(), slots()).prop_map(|(from, dependents)| Change::AddEdges { from, dependents }),
-        3 => (slot(), any::<bool>()).prop_map(|(from, is_gone)| Change::End { from, is_gone }),
+        3 => (slot(), any::<bool>()).prop_map(|(from, is_gone)| Change::EndKind { from, is_gone }),
         3 => (slot(), any::<bool>()).prop_map(|(from, is_dead)| Change::Note { from, is_dead }),
         4 => (1..4usize).prop_map(Change::Steps),
         1 => slot().prop_map(Change::Forget),

@@ -1,6 +1,6 @@
 //! Reading what a job waits for.
 
-use crate::queue::edges::edge::{Dependent, End};
+use crate::queue::edges::edge::{Dependent, EndKind};
 use crate::queue::edges::table::EdgeSight;
 use crate::queue::kernel::queue::Queue;
 use crate::queue::value::ids::Id;
@@ -32,16 +32,16 @@ pub struct EdgeView<'q> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EdgeState {
     Is(State),
-    Was(End),
+    Was(EndKind),
 }
 
 impl EdgeState {
     pub fn name(self) -> &'static str {
         match self {
             EdgeState::Is(state) => state.name(),
-            EdgeState::Was(End::Done) => State::Done.name(),
-            EdgeState::Was(End::Dead) => State::Dead.name(),
-            EdgeState::Was(End::Gone) => "gone",
+            EdgeState::Was(EndKind::Done) => State::Done.name(),
+            EdgeState::Was(EndKind::Dead) => State::Dead.name(),
+            EdgeState::Was(EndKind::Gone) => "gone",
         }
     }
 }

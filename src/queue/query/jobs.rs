@@ -73,13 +73,13 @@ impl Queue {
         let in_leases =
             details.and_then(Details::lease_bucket).filter(|_| state == State::Reserved);
         let in_expiring = details.and_then(Details::expiry_bucket).filter(|_| state == State::Dead);
-        let (place, bucket) = match (in_leases, in_expiring) {
+        let (line, bucket) = match (in_leases, in_expiring) {
             (Some(bucket), _) => (LineName::SideLine(SideLine::Leases), bucket),
             (None, Some(bucket)) => (LineName::SideLine(main_line.line_of_expiring()), bucket),
             (None, None) => (LineName::MainLine(main_line), self.store.get(slot)?.bucket),
         };
-        let time = self.lanes.time_in(place, slot, bucket)?;
-        Some(Position { place, slot, bucket, time })
+        let time = self.lanes.time_in(line, slot, bucket)?;
+        Some(Position { line, slot, bucket, time })
     }
 
     /// Some jobs of the pool, from the slot `from` on. Every job that the filter takes, and that
