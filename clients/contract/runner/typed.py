@@ -76,11 +76,16 @@ class Reader:
                 found[one["name"]] = [text(self.take()) for _ in range(integer(self.take()))]
             elif one.get("repeated"):
                 found[one["name"]] = self.several(one, tokens)
-            elif one.get("absent") and self.words[:1] == [one["absent"].encode()]:
+            elif self.is_made_by_the_server(one):
                 self.take()
             else:
                 found[one["name"]] = self.value(one)
         return found
+
+    def is_made_by_the_server(self, one: Raw) -> bool:
+        """`*` in place of an id. That of a lease is a lease like others."""
+        absent = one.get("absent") if one["type"] == "string" else None
+        return absent is not None and self.words[:1] == [absent.encode()]
 
     def options(self, options: dict[bytes, Raw], found: Raw) -> None:
         while self.words:
@@ -137,7 +142,9 @@ class Reader:
         for one in fields:
             token = one.get("token")
             if token is None:
-                if self.words or "absent" not in one:
+                if self.is_made_by_the_server(one):
+                    self.take()
+                elif self.words or "absent" not in one:
                     found[one["name"]] = self.value(one)
             elif self.words and self.words[0].upper() == token.encode():
                 self.take()
@@ -210,7 +217,7 @@ def served(form: str, reply: Any, protocol: int, command: Raw) -> Any:
             return reply and [plain(reply["state"]), plain(reply.get("what"))]
         case "deps":
             return reply and deps(reply)
-        case "ids":
+        case "ids" | "added-ids":
             return [plain(id) for id in reply]
         case "id-page":
             return page(plain)

@@ -1,12 +1,13 @@
 """The sessions of docs/, played through each client by its typed methods.
 
 They are those that tests/blackbox/docs/test_pages.py plays over the bare protocol, on the same
-kinds of servers, in RESP2 and RESP3.
+kinds of servers, in RESP2 and RESP3. What the pages don't show of a command is in sessions/.
 """
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +18,7 @@ from runner.program import Program
 from runner.typed import COMMANDS
 
 DOCS = ROOT / "docs"
+SESSIONS = sorted((Path(__file__).resolve().parents[1] / "sessions").glob("*.txt"))
 FENCE = re.compile(r"^## ([^\n]+)$|^```transcript(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROTOCOLS = {None: (2, 3), "resp2": (2,), "resp3": (3,)}
 
@@ -54,6 +56,16 @@ def test_each_session_of_the_docs_is_what_happens_through_the_client(
     if block.section != "Errors":
         # All of them can be said by the client's types.
         assert session.raw_calls == []
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+@pytest.mark.parametrize("path", SESSIONS, ids=lambda path: path.stem)
+def test_a_session_is_what_happens_through_the_client(
+    path: Path, protocol: int, connect: Callable[[int], Program]
+) -> None:
+    session = ClientSession(connect(protocol), protocol)
+    play(session, path.read_text())
+    assert session.raw_calls == []
 
 
 def test_every_command_has_a_session_that_is_played_by_types() -> None:

@@ -44,8 +44,8 @@ KIND = sys.argv[1]
 
 CODECS = {"json": dq_client.JSON, "raw": dq_client.RAW, "msgpack": dq_client.Msgpack()}
 RECORDS = {"backoff": Backoff, "rate": Rate, "grouprate": Rate, "cron": Cron, "sink": Sink}
-# Names that Python keeps for itself.
-RENAMED = {"del": "delete", "from": "from_", "for": "for_"}
+# Names that Python keeps for itself, and one that says more.
+RENAMED = {"del": "delete", "madd": "add_many", "from": "from_", "for": "for_"}
 
 
 # ---- the contract's values in Python's types, and back -------------------------------------------
@@ -74,6 +74,8 @@ def arguments_in(command: str, told: dict[str, Any]) -> tuple[list[Any], dict[st
     match command:
         case "add":
             return [given.pop("id", "*"), given.pop("body")], given
+        case "madd":
+            return [[job_in(job) for job in given.pop("job")]], given
         case "finish":
             return [
                 (job["id"], job["lease"]) if "lease" in job else job["id"]
@@ -91,6 +93,12 @@ def arguments_in(command: str, told: dict[str, Any]) -> tuple[list[Any], dict[st
         case "next":
             return [given.pop("expression")], given
     return [], given
+
+
+def job_in(told: dict[str, Any]) -> Any:
+    """One of many: a body, or an id and a body."""
+    body = value_in(told["body"])
+    return (value_in(told["id"]), body) if "id" in told else body
 
 
 def added_in(told: dict[str, Any]) -> dq_client.Add:

@@ -14,7 +14,8 @@ from dq_client.replies import wire_names
 CONTRACT = json.loads(
     (Path(__file__).resolve().parents[2] / "contract" / "commands.json").read_text()
 )
-METHODS = {"del": "delete"}
+METHODS = {"del": "delete", "madd": "add_many"}
+OPTIONS: dict[str, type] = {"add": commands.AddOptions, "madd": commands.JobOptions}
 PARAMETERS = {"from": "from_", "for": "for_", "job": "jobs"}
 
 
@@ -24,8 +25,8 @@ def test_a_method_takes_what_its_command_takes(name: str) -> None:
     build = getattr(Queue, method).build
     assert getattr(AsyncQueue, method).build is build
     taken = set(inspect.signature(build).parameters) - {"key"}
-    if name == "add":
-        taken = (taken - {"options"}) | set(commands.AddOptions.__annotations__)
+    if name in OPTIONS:
+        taken = (taken - {"options"}) | set(OPTIONS[name].__annotations__)
     call = CONTRACT["commands"][name]["call"]
     wanted = {PARAMETERS.get(one["name"], one["name"]) for one in call} - {"key"}
     # It may know more: that of a newer server. Grammars grow, and never shrink.

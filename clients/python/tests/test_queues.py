@@ -57,6 +57,49 @@ def test_what_is_taken_is_no_error_with_nx(queue: Make) -> None:
     assert not taken
 
 
+def test_many_jobs_are_added_in_one_step(queue: Make) -> None:
+    q = queue()
+    hour = timedelta(hours=1)
+    first, ann, bob = q.add_many(
+        (job for job in ({"n": 1}, ("ann", ["a", "list"]), ("bob", None))),
+        delays=[timedelta(0), hour, hour],
+    )
+    assert (ann, bob, q.len("delayed")) == ("ann", "bob", 2)
+    assert [(job.id, job.body) for job in q.pop(count=3)] == [(first, {"n": 1})]
+    assert q.add_many([("bob", 1), (b"\xff", (1, 2))], nx=True) == [None, "\udcff"]
+    assert [job.body for job in q.pop(count=3)] == [[1, 2]]
+    at = datetime(2096, 1, 1, tzinfo=timezone.utc)
+    q.add_many([("c", 1), ("d", 2)], at=at, spread=hour)
+    q.add_many([("e", 1), ("f", 2)], ats=[at, at + hour], priority=9)
+    due = [job.due for job in map(q.get, "cdef") if job is not None]
+    assert due == [at, at + hour / 2, at, at + hour]
+
+
+def test_nothing_is_added_when_one_of_many_is_refused(queue: Make, client: redis.Redis) -> None:
+    q = queue()
+    with pytest.raises(Invalid, match="job 2: the id 'a' is given twice"):
+        q.add_many([("a", 1), ("a", 2)])
+    with pytest.raises(Invalid):
+        q.add_many([])
+    assert q.len() == 0
+    pipeline = client.pipeline(transaction=True)
+    added = q.add_many(["x", ("a", 1)], on=pipeline)
+    exists = q.add_many(["y", ("a", 1)], on=pipeline)
+    replies = pipeline.execute(raise_on_error=False)
+    assert added.of(replies)[1] == "a"
+    with pytest.raises(Exists, match="id 'a'"):
+        exists.of(replies)
+
+
+def test_dead_jobs_come_back_evenly(queue: Make) -> None:
+    q = queue()
+    q.add_many([("a", 1), ("b", 2)], attempts=1)
+    for job in q.pop(count=2):
+        q.bury(job.id, job.lease or 0)
+    assert q.kick(count=2, spread=timedelta(hours=1)) == 2
+    assert (q.len("ready"), q.len("delayed")) == (1, 1)
+
+
 def test_ids_and_bodies_are_any_bytes(queue: Make) -> None:
     q = queue(codec=RAW)
     id = b"\xff\x00\xfe"

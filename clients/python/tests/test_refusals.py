@@ -71,6 +71,20 @@ def test_what_an_option_can_not_be_is_said(queue: Make) -> None:
         (lambda: q.add("a", 1, priority=True), "priority needs a value"),
         (lambda: q.add("a", 1, nx=1), "nx is True or False, and not 1"),
         (lambda: q.done("a", 1, add=["b"]), "what is added is an Add, and not 'b'"),
+        (
+            lambda: q.add_many("ab"),
+            r"jobs is a list of bodies or \(id, body\) tuples, and not 'ab'",
+        ),
+        (lambda: q.add_many(5), "jobs is a list"),
+        (lambda: q.add_many({"a": 1}), "jobs is a list"),
+        (lambda: q.add_many([("a", 1, 2)]), "a tuple in jobs is an id and a body, and not"),
+        (lambda: q.add_many([(5, 1)]), "an id or a name is text or bytes, and not 5"),
+        (lambda: q.add_many([1], delays=SECOND), "delays is a list of timedeltas, and not"),
+        (lambda: q.add_many([1], delays=[5]), "delays: a duration is a timedelta"),
+        (lambda: q.add_many([1], ats="now"), "ats is a list of datetimes, and not 'now'"),
+        (lambda: q.add_many([1], ats=[SECOND]), "ats: a time is a datetime"),
+        (lambda: q.add_many([1], after="bc"), "after is a list of ids, and not 'bc'"),
+        (lambda: q.add_many([1], nx=1), "nx is True or False, and not 1"),
     ):
         with pytest.raises(TypeError, match=what):
             call()
@@ -88,6 +102,8 @@ def test_nowhere_is_a_duration_a_number_or_a_time(queue: Make) -> None:
     for call in (
         lambda: q.add("a", 1, backoff=Backoff(1, 600)),  # type: ignore[arg-type]
         lambda: q.add("a", 1, at=1_795_000_000),
+        lambda: q.add_many([1], spread=60),
+        lambda: q.kick(spread=60),
         lambda: q.add("a", 1, at=SECOND),
         lambda: q.add("a", 1, until=1_795_000_000_000),
         lambda: q.pop(block=5),
@@ -175,6 +191,12 @@ def test_what_is_refused_names_the_queue_and_the_job(queue: Make, client: redis.
         again.of(pipeline.execute(raise_on_error=False))
     with pytest.raises(NoJob, match=r"'mail', id 'b'"):
         q.add("b", 1, after=["nobody"])
+    with pytest.raises(Exists, match=r"job 3: .* \(queue 'mail', id 'welcome:ann'\)") as exists:
+        q.add_many([1, ("b", 1), ("welcome:ann", 1)])
+    assert exists.value.id == "welcome:ann"
+    with pytest.raises(NoJob, match=r"job 1: ") as nobody:
+        q.add_many([1], after=["nobody"])
+    assert nobody.value.id is None
     q.alter(maxjobs=1)
     with pytest.raises(Full, match="queue 'mail'"):
         q.add("*", 1)

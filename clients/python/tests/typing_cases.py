@@ -28,6 +28,7 @@ from dq_client.worker import AsyncRunningJob, RunningJob, Worker
 def of_a_queue(client: redis.Redis) -> None:
     q = Queue(client, "q")
     assert_type(q.add("a", 1, delay=timedelta(minutes=1), nx=True), Added | Taken | Over)
+    assert_type(q.add_many([1, ("a", 2)], delays=[timedelta(1)] * 2, nx=True), list[str | None])
     assert_type(q.pop(count=3), list[Delivery])
     assert_type(q.finish(("a", 17), ("b", "*")), int)
     assert_type(q.done("a", 17, result=1), list[Added | Taken] | None)
@@ -46,6 +47,8 @@ def of_a_queue(client: redis.Redis) -> None:
 
     q.add("a", 1, delay=5)  # type: ignore[call-overload]  # pyright: ignore
     q.add("a", 1, dely=timedelta(seconds=1))  # type: ignore[call-overload]  # pyright: ignore
+    q.add_many([1], spread=5)  # type: ignore[call-overload]  # pyright: ignore
+    q.add_many([1], every=timedelta(1))  # type: ignore[call-overload]  # pyright: ignore
     q.pop(state="ready")  # type: ignore[call-overload]  # pyright: ignore
     q.len("old")  # type: ignore[call-overload]  # pyright: ignore
 
@@ -53,6 +56,7 @@ def of_a_queue(client: redis.Redis) -> None:
 async def of_an_async_queue(client: redis.asyncio.Redis) -> None:
     q = AsyncQueue(client, "q")
     assert_type(q.add("a", 1), Awaitable[Added | Taken | Over])
+    assert_type(await q.add_many(["a"]), list[str | None])
     assert_type(await q.pop(), list[Delivery])
     assert_type(q.len(on=client.pipeline()), Later[int])
     async for job in q.peek_iter():

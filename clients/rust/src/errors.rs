@@ -56,7 +56,7 @@ pub enum Error {
 #[derive(Clone, Debug)]
 pub struct Taken {
     message: String,
-    /// The id and the queue. None for one of several jobs, such as those of `done`.
+    /// The id and the queue. None for one of those that `done` adds.
     pub job: Option<(Text, Text)>,
 }
 
@@ -67,6 +67,24 @@ impl fmt::Display for Taken {
             Some((id, queue)) => write!(f, ": {id:?} in {queue:?}"),
             None => Ok(()),
         }
+    }
+}
+
+/// The jobs that a command adds, for an error that says so.
+#[derive(Default)]
+pub(crate) struct Adds {
+    pub(crate) queue: Text,
+    pub(crate) ids: Vec<Text>,
+}
+
+impl Adds {
+    /// The id and the queue of the job that an error is about. Of many jobs the server names its place,
+    /// from 1: `job 3: id is taken in this queue`.
+    fn refused(&self, message: &str) -> Option<(Text, Text)> {
+        let place = message.strip_prefix("job ").and_then(|rest| rest.split_once(": "));
+        let place = place.and_then(|(number, _)| number.parse::<usize>().ok()).unwrap_or(1);
+        let id = self.ids.get(place.checked_sub(1)?)?;
+        Some((id.clone(), self.queue.clone()))
     }
 }
 
@@ -86,9 +104,9 @@ impl Error {
     }
 
     /// The same, with the job that the call was about.
-    pub(crate) fn about(mut self, job: Option<(Text, Text)>) -> Self {
+    pub(crate) fn about(mut self, adds: &Adds) -> Self {
         if let Self::Exists(taken) = &mut self {
-            taken.job = taken.job.take().or(job);
+            taken.job = taken.job.take().or_else(|| adds.refused(&taken.message));
         }
         self
     }

@@ -13,6 +13,14 @@ impl Queue {
         Add::new(self, id, &body)
     }
 
+    /// Adds many jobs, each an id and a body, in one step. `*` lets the server make an id.
+    pub fn add_many<I: AsRef<[u8]>, B: Body>(
+        &self,
+        jobs: impl IntoIterator<Item = (I, B)>,
+    ) -> AddMany {
+        AddMany::new(self, jobs)
+    }
+
     // ---- consuming -----------------------------------------------------------------------------
 
     /// Takes the next ready jobs, each under a lease.

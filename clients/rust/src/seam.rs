@@ -13,8 +13,8 @@ use redis::{
 };
 use redis::{Cmd, Pipeline, RedisResult, Value};
 
-use crate::errors::{Error, Result};
-use crate::words::{Text, Words};
+use crate::errors::{Adds, Error, Result};
+use crate::words::Words;
 
 /// What sends commands. Every async connection of the redis crate that can be cloned is one:
 /// `MultiplexedConnection`, `ConnectionManager`, `cluster_async::ClusterConnection`.
@@ -189,8 +189,7 @@ pub(crate) struct Command<T> {
     is_waiting: fn(&Value) -> bool,
     /// A value that could not be encoded.
     failed: Option<Error>,
-    /// The id and the queue that it is about, for an error that says so.
-    pub(crate) job: Option<(Text, Text)>,
+    pub(crate) adds: Adds,
 }
 
 impl<T> Command<T> {
@@ -199,7 +198,8 @@ impl<T> Command<T> {
         read: impl FnOnce(Value) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
         let is_waiting = |reply: &Value| matches!(reply, Value::Nil);
-        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None, job: None }
+        let adds = Adds::default();
+        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None, adds }
     }
 
     /// The last word is for how long to wait.
@@ -226,7 +226,7 @@ impl<T> Command<T> {
         }
         let place = pipeline.len();
         pipeline.add_command(cmd(&self.words));
-        Ok(Later { place, read: self.read, job: self.job })
+        Ok(Later { place, read: self.read, adds: self.adds })
     }
 
     pub(crate) async fn send(self, connection: &dyn Connection) -> Result<T> {
@@ -243,7 +243,7 @@ impl<T> Command<T> {
                 }
             }
             let sent = connection.send(cmd(&words)).await;
-            reply = sent.map_err(|error| Error::from(error).about(self.job.clone()))?;
+            reply = sent.map_err(|error| Error::from(error).about(&self.adds))?;
             if !(self.is_waiting)(&reply) {
                 break;
             }
@@ -304,7 +304,7 @@ pub(crate) fn cmd(words: &Words) -> Cmd {
 pub struct Later<T> {
     place: usize,
     read: Read<T>,
-    job: Option<(Text, Text)>,
+    adds: Adds,
 }
 
 impl<T> Later<T> {
@@ -313,7 +313,7 @@ impl<T> Later<T> {
     pub fn of(self, replies: &[Value]) -> Result<T> {
         let reply = replies.get(self.place).ok_or_else(|| Error::reply(replies.len()))?;
         let reply = reply.clone().extract_error();
-        (self.read)(reply.map_err(|error| Error::from(error).about(self.job))?)
+        (self.read)(reply.map_err(|error| Error::from(error).about(&self.adds))?)
     }
 }
 

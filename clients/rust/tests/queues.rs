@@ -62,6 +62,54 @@ async fn refusals_have_types() {
 }
 
 #[tokio::test]
+async fn many_jobs_are_added_in_one_step_or_none() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    let jobs = [("*", json!({"n": 1})), ("ann", json!([2])), ("bob", json!(null))];
+    let ids = queue.add_many(jobs).delays([Duration::ZERO, HOUR, HOUR]).await.unwrap();
+    assert_eq!(ids[1..], [Some("ann".into()), Some("bob".into())]);
+    let taken = queue.pop().count(3).await.unwrap();
+    assert_eq!(taken.len(), 1);
+    assert_eq!((Some(&taken[0].id), taken[0].body().unwrap()), (ids[0].as_ref(), json!({"n": 1})));
+    let again = queue.add_many([("bob", 1), ("eve", 2)]).nx().await.unwrap();
+    assert_eq!(again, [None, Some("eve".into())]);
+    let error = queue.add_many([("c", 1), ("*", 2), ("ann", 3)]).await.unwrap_err();
+    assert_eq!(error.to_string(), r#"EXISTS job 3: id is taken in this queue: "ann" in "q""#);
+    let twice = queue.add_many([("c", 1), ("c", 2)]).await;
+    assert!(matches!(twice, Err(Error::Invalid(text)) if text.starts_with("job 2: ")));
+    let nobody = queue.add_many([("c", 1)]).after(["nobody"]).await;
+    assert!(matches!(nobody, Err(Error::NoJob(text)) if text.starts_with("job 1: ")));
+    let none: [(&str, i64); 0] = [];
+    assert!(matches!(queue.add_many(none).await, Err(Error::Invalid(_))));
+    assert_eq!(queue.len().await.unwrap(), 4);
+}
+
+#[tokio::test]
+async fn many_jobs_have_a_time_each_or_come_due_evenly() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    let at = SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    queue.add_many([("a", 1), ("b", 2)]).at(at).spread(2 * HOUR).await.unwrap();
+    queue.add_many([("c", 1), ("d", 2)]).ats([at, at + HOUR]).await.unwrap();
+    for (id, due) in [("a", at), ("b", at + HOUR), ("c", at), ("d", at + HOUR)] {
+        assert_eq!(queue.get(id).await.unwrap().unwrap().due, Some(due));
+    }
+}
+
+#[tokio::test]
+async fn dead_jobs_come_back_evenly() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    queue.add_many([("a", 1), ("b", 2)]).await.unwrap();
+    for job in queue.pop().count(2).await.unwrap() {
+        queue.bury(job.id, job.lease.unwrap()).await.unwrap();
+    }
+    assert_eq!(queue.kick().count(2).spread(HOUR).await.unwrap(), 2);
+    assert_eq!(queue.len().state(State::Ready).await.unwrap(), 1);
+    assert_eq!(queue.len().state(State::Delayed).await.unwrap(), 1);
+}
+
+#[tokio::test]
 async fn a_command_that_the_server_does_not_have_says_so() {
     let (_server, client) = server().await;
     let mut connection = connection(&client, WITHIN).await;

@@ -63,11 +63,14 @@ export function refusal(error: unknown, subject?: Subject): DQError | undefined 
     return new NoModule(whole, code, { cause: error });
   }
   const kind = BY_CODE[code];
-  const about = subject && kind === Exists ? taken(subject) : "";
+  const about = subject && kind === Exists ? taken(subject, message) : "";
   return kind && new kind(message + about, code, { cause: error });
 }
 
-function taken({ queue, ids }: Subject): string {
+/** Of the jobs of an `addMany` the server names the place, from 1. */
+function taken({ queue, ids: all }: Subject, message: string): string {
+  const place = /^job (\d+): /.exec(message)?.[1];
+  const ids = place === undefined ? all : all.slice(Number(place) - 1, Number(place));
   const named = ids.slice(0, 10).map((id) => JSON.stringify(id));
   if (named.length < ids.length) named.push("…");
   const one = ids.length > 1 ? "one of " : "";

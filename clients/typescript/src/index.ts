@@ -11,7 +11,7 @@ export type {
 } from "./commands/consume.ts";
 export type { NextOptions, PeekOptions, ScanOptions } from "./commands/look.ts";
 export type { AlterOptions } from "./commands/manage.ts";
-export type { Add, AddOptions } from "./commands/produce.ts";
+export type { Add, AddManyOptions, AddOptions, JobOptions, OneOfMany } from "./commands/produce.ts";
 export { type Headers, unwrapped, wrapped } from "./envelope.ts";
 export {
   DQError,

@@ -51,7 +51,8 @@ export interface Sink {
 }
 
 type Value = Id | number | Date | Duration | Backoff | Rate | Cron | Sink | boolean;
-export type Options = Readonly<Record<string, Value | readonly Id[] | undefined>>;
+type List = readonly Id[] | readonly Duration[] | readonly Date[];
+export type Options = Readonly<Record<string, Value | List | undefined>>;
 
 // ---- to the server -------------------------------------------------------------------------------
 
@@ -101,7 +102,7 @@ function inMilliseconds(parts: unknown): number {
 
 // Options whose numbers are milliseconds.
 const DURATIONS = new Set(
-  "delay ttr ttl keep late every jitter block for older step deadkeep".split(" "),
+  "delay ttr ttl keep late every jitter block for older step deadkeep spread".split(" "),
 );
 
 const NUMBERS = new Set(
@@ -126,6 +127,8 @@ function wordsOf(name: string, value: Exclude<Options[string], false | undefined
   try {
     if (FLAGS.has(name)) return flag(value);
     if (DURATIONS.has(name)) return [String(ms(value as Duration))];
+    if (name === "delays") return each(value, "lengths of time", ms);
+    if (name === "ats") return each(value, "times", time);
     if (name === "at" || name === "until" || value instanceof Date) return [String(time(value))];
     if (PARTS.has(name)) return wordsOfParts(value);
     if (NUMBERS.has(name)) return [String(numeric(value))];
@@ -146,6 +149,12 @@ function flag(value: unknown): Word[] {
 function time(value: unknown): number {
   if (value instanceof Date && !Number.isNaN(value.getTime())) return value.getTime();
   throw new TypeError(`a time is a Date, not ${inspect(value)}`);
+}
+
+/** A word for each, without their number. */
+function each(value: unknown, what: string, word: (one: Duration) => number): Word[] {
+  if (Array.isArray(value)) return value.map((one) => String(word(one)));
+  throw new TypeError(`a list of ${what}, not ${inspect(value)}`);
 }
 
 function numeric(value: unknown): number {

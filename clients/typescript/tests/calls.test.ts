@@ -7,7 +7,7 @@ import { type Command, Key } from "../src/commands/base.ts";
 import { commands } from "../src/commands/index.ts";
 import { EDGES, GROUP, INFO, JOB, SCHEDULE } from "../src/shown.ts";
 import { ms, options } from "../src/words.ts";
-import { argumentsIn, type Raw } from "./values.ts";
+import { argumentsIn, methodOf, type Raw } from "./values.ts";
 
 interface Parameter {
   readonly name: string;
@@ -62,7 +62,7 @@ for (const [name, { call }] of Object.entries(contract.commands)) {
 function wordsOf(name: string, told: Raw): string[] {
   const given = argumentsIn(name, told);
   if (name === "mpop") given.unshift(["other"]);
-  const build = commands[name as keyof typeof commands] as (
+  const build = commands[methodOf(name) as keyof typeof commands] as (
     ...given: unknown[]
   ) => Command<unknown>;
   return build(new Key("q"), ...given).words.map(String);

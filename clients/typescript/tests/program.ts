@@ -33,6 +33,7 @@ import { Scripts } from "./scripted.ts";
 import {
   argumentsIn,
   errorOut,
+  methodOf,
   payloadIn,
   type Raw,
   replyOut,
@@ -159,7 +160,7 @@ function asked(target: object, { command, key, arguments: told }: Call): unknown
   const given = argumentsIn(command, told);
   if (command === "mpop") given.unshift((key ?? []).slice(1));
   const methods = target as Record<string, (...given: unknown[]) => unknown>;
-  return methods[command]?.(...given);
+  return methods[methodOf(command)]?.(...given);
 }
 
 function batched(

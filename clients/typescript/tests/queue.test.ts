@@ -9,6 +9,7 @@ import {
   executed,
   group,
   Invalid,
+  NoJob,
   type Pipeline,
   Queue,
   RAW,
@@ -42,6 +43,51 @@ for (const library of LIBRARIES) {
     await assert.rejects(queue().add("b", 1, { priority: 1000 }), Invalid);
     const added = await queue().add("a", 1, { nx: true });
     assert.deepEqual(added, { state: "taken", id: "a" });
+  });
+
+  test(`${library}: many jobs are added in one step, or none`, async () => {
+    const hour = { hours: 1 };
+    const jobs = [{ body: { n: 1 } }, { id: "ann", body: [2] }, { id: "bob", body: null }];
+    const [first, ...others] = await queue().addMany(jobs, { delays: [0, hour, hour] });
+    assert.deepEqual(others, ["ann", "bob"]);
+    const [job, ...none] = await queue().pop({ count: 3 });
+    assert.deepEqual([job?.id, job?.body, none], [first, { n: 1 }, []]);
+    const again = [
+      { id: "bob", body: 1 },
+      { body: 1, id: Buffer.from([0xff]) },
+    ];
+    assert.deepEqual(await queue().addMany(again, { nx: true }), [null, "\udcff"]);
+    const twice = [
+      { id: "c", body: 1 },
+      { id: "c", body: 1 },
+    ];
+    await assert.rejects(queue().addMany(twice), Invalid);
+    await assert.rejects(queue().addMany([]), Invalid);
+    await assert.rejects(queue().addMany([{ body: 1 }], { after: ["nobody"] }), NoJob);
+    assert.equal(await queue().len(), 4);
+  });
+
+  test(`${library}: many jobs have a time each, or come due evenly`, async () => {
+    const at = new Date(4_000_000_000_000);
+    const later = new Date(4_000_003_600_000);
+    const named = (...ids: string[]) => ids.map((id) => ({ id, body: 1 }));
+    await queue().addMany(named("c", "d"), { at, spread: { hours: 2 } });
+    await queue().addMany(named("e", "f"), { ats: [at, later] });
+    for (const [id, due] of [
+      ["c", at],
+      ["d", later],
+      ["e", at],
+      ["f", later],
+    ] as const) {
+      assert.deepEqual((await queue().get(id))?.due, due);
+    }
+  });
+
+  test(`${library}: dead jobs come back evenly`, async () => {
+    await queue().addMany([{ body: 1 }, { body: 2 }], { attempts: 1 });
+    for (const job of await queue().pop({ count: 2 })) await queue().bury(job.id, "*");
+    assert.equal(await queue().kick({ count: 2, spread: { hours: 1 } }), 2);
+    assert.deepEqual([await queue().len("ready"), await queue().len("delayed")], [1, 1]);
   });
 
   for (const transaction of library === "ioredis" ? [true, false] : [true]) {

@@ -42,6 +42,10 @@ for (const library of LIBRARIES) {
     const [job] = await queue.pop({ id: "a" });
     const add = [{ id: "order:17", body: 1 }];
     await assert.rejects(queue.done("a", job?.lease ?? 0, { add }), named);
+    await assert.rejects(
+      queue.addMany([{ id: "b", body: 1 }, { body: 1 }, { id: "order:17", body: 1 }]),
+      /^Exists: job 3: id is taken in this queue: "order:17" in "orders"$/,
+    );
     const topic = new Topic(client(), "t", 2);
     await topic.add("order:17", 1);
     await assert.rejects(

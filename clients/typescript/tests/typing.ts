@@ -46,6 +46,12 @@ export async function whatIsRefused(queue: Queue): Promise<void> {
   await queue.add("a", 1, { dely: 3 });
   // @ts-expect-error a number is no time
   await queue.add("a", 1, { at: 3 });
+  // @ts-expect-error schedules are added one by one
+  await queue.addMany([{ body: 1 }], { every: 3 });
+  // @ts-expect-error options are those of all jobs
+  await queue.addMany([{ body: 1, delay: 3 }]);
+  // @ts-expect-error null where the id is taken
+  (await queue.addMany([{ body: 1 }], { nx: true }))[0].length;
   // @ts-expect-error no such state
   await queue.len("sleeping");
   // @ts-expect-error null when there is no such job

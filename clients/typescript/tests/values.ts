@@ -3,6 +3,7 @@
 import { parted, refusal } from "../src/errors.ts";
 import { type Add, type Added, Delivery, Dep, DQError, Outcome } from "../src/index.ts";
 import { camel, EDGES, GROUP, INFO, JOB, SCHEDULE } from "../src/shown.ts";
+import { sent } from "../src/words.ts";
 
 export type Raw = Record<string, unknown>;
 
@@ -16,6 +17,11 @@ export function valueIn(value: unknown): unknown {
   return Object.fromEntries(Object.entries(told).map(([name, part]) => [name, valueIn(part)]));
 }
 
+/** The method of a command. */
+export function methodOf(command: string): string {
+  return command === "madd" ? "addMany" : command;
+}
+
 /** What the method of a command takes. */
 export function argumentsIn(command: string, told: Raw): unknown[] {
   const given = valueIn(told) as Raw;
@@ -27,6 +33,8 @@ export function argumentsIn(command: string, told: Raw): unknown[] {
   switch (command) {
     case "add":
       return [taken("id") ?? "*", taken("body"), given];
+    case "madd":
+      return [taken("job"), given];
     case "finish":
       return given.job as unknown[];
     case "del":
@@ -83,7 +91,14 @@ function bytesOut(value: Buffer): unknown {
   return Buffer.from(text).equals(value) ? text : { base64: value.toString("base64") };
 }
 
+function idOut(id: string): unknown {
+  return bytesOut(Buffer.from(sent(id)));
+}
+
 export function replyOut(command: string, reply: unknown): unknown {
+  if (command === "madd") {
+    return (reply as (string | null)[]).map((id) => (id === null ? null : idOut(id)));
+  }
   if (Array.isArray(reply)) {
     const items = reply.map((each) => replyOut(command, each));
     if (command === "mpop") return mpopOut(reply, items);
@@ -92,7 +107,7 @@ export function replyOut(command: string, reply: unknown): unknown {
   if (reply === null || reply === undefined) return null;
   if (reply instanceof Delivery) {
     const { key, id, body, lease, attempt, due } = reply;
-    return { key, id, body: valueOut(body), lease, attempt, due: valueOut(due) };
+    return { key, id: idOut(id), body: valueOut(body), lease, attempt, due: valueOut(due) };
   }
   if (reply instanceof Outcome) return outcomeOut(reply);
   if (typeof reply !== "object" || reply instanceof Uint8Array || reply instanceof Date) {
@@ -120,7 +135,7 @@ function objectOut(command: string, reply: Raw): unknown {
   if ("payload" in reply) return jobOut(reply);
   if ("ready" in reply) return fieldsOut("jobs" in reply ? INFO : GROUP, reply);
   const { state, id } = reply as unknown as Added;
-  return state === "added" ? { added: id } : {};
+  return state === "added" ? { added: idOut(id) } : {};
 }
 
 function jobOut(job: Raw): unknown {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Key } from "../src/commands/base.ts";
-import { addWords } from "../src/commands/produce.ts";
+import { addMany, addWords } from "../src/commands/produce.ts";
 import { JSON_CODEC, Retry } from "../src/index.ts";
 import { type Duration, ms, options, sent, span, text } from "../src/words.ts";
 
@@ -67,12 +67,35 @@ test("a value of another type is refused, and takes no other option for its own"
     [{ rate: "5/s" }, /^rate: not '5\/s'/],
     [{ cron: true }, /^cron: an id or a name/],
     [{ sink: null }, /^sink: not null/],
+    [{ spread: "5" }, /^spread: a length of time is milliseconds or parts/],
+    [{ delays: 5 }, /^delays: a list of lengths of time, not 5/],
+    [{ delays: [5, "5"] }, /^delays: a length of time is milliseconds or parts.*not '5'/],
+    [{ ats: new Date(0) }, /^ats: a list of times, not 1970/],
+    [{ ats: [5] }, /^ats: a time is a Date, not 5/],
   ] as const) {
     assert.throws(() => options(given as never), { name: "TypeError", message: what });
   }
   for (const name of ["after", "before"]) {
     const job = { body: 1, [name]: "bc" } as never;
     assert.throws(() => addWords(new Key("q"), job), /a list of ids, not 'bc'/);
+    const many = () => addMany(new Key("q"), [{ body: 1 }], { [name]: "bc" });
+    assert.throws(many, /a list of ids, not 'bc'/);
+  }
+});
+
+test("what is no list of jobs is refused, and a job with options of its own", () => {
+  for (const [jobs, what] of [
+    ["ab", /^jobs: a list of them, not 'ab'/],
+    [{ body: 1 }, /^jobs: a list of them, not \{ body: 1 \}/],
+    [["a"], /^jobs: each is \{ id, body \} or \{ body \}, not 'a'/],
+    [[null], /^jobs: each is .* not null/],
+    [[["a", 1]], /^jobs: each is .* not \[ 'a', 1 \]/],
+    [[{ id: "a", body: 1, delay: 5 }], /^jobs: each is .* not \{ id: 'a', body: 1, delay: 5 \}/],
+    [[{ id: 5, body: 1 }], /an id or a name is text or bytes, not 5/],
+    [[{ id: "a" }], /JSON has no word for undefined/],
+  ] as const) {
+    const made = () => addMany(new Key("q"), jobs as never);
+    assert.throws(made, { name: "TypeError", message: what });
   }
 });
 

@@ -69,6 +69,8 @@ BY_CODE: dict[str, type[DQError]] = {
     "WRONGTYPE": WrongType,
 }
 
+# Before what the server says of one of many jobs.
+_PLACE = re.compile(r"job (\d+): ")
 # What a pipeline puts before the server's words.
 _ANNOTATION = re.compile(r"^Command # .* caused error: ", re.DOTALL)
 
@@ -82,9 +84,17 @@ def refusal(error: BaseException, words: Sequence[Any] = ()) -> DQError | None:
     typed = _typed(error)
     if typed is not None and len(words) > 1 and words[0] not in _WITHOUT_A_KEY:
         typed.queue = text(words[1])
-        if words[0] == "DQ.ADD" and words[2] != b"*":
-            typed.id = text(words[2])
+        if (id := _id_that_was_refused(typed.message, words)) not in (None, b"*"):
+            typed.id = text(id)
     return typed
+
+
+def _id_that_was_refused(message: str, words: Sequence[Any]) -> Any:
+    """Of the jobs of a MADD it is the one whose place the server names."""
+    if words[0] == "DQ.ADD":
+        return words[2]
+    place = _PLACE.match(message)
+    return words[2 * int(place[1]) + 1] if words[0] == "DQ.MADD" and place else None
 
 
 def _typed(error: BaseException) -> DQError | None:

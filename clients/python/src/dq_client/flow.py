@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from dq_client import commands
 from dq_client.commands import Add, Command, Id, Key
 from dq_client.replies import Added, Over, Taken
-from dq_client.words import ids_of, text
+from dq_client.words import list_of, text
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -66,7 +66,7 @@ class Flow:
                 if options.get("every") or options.get("cron"):
                     raise ValueError(f"{step.id!r}: a job with a schedule can't be part of a flow")
                 options["hold"] = options.get("hold", False) or self.is_first(step, before)
-            if named := [*ids_of("after", step.options.get("after") or ()), *before]:
+            if named := [*list_of("ids", "after", step.options.get("after") or ()), *before]:
                 options["after"] = named
             found.append(commands.add(key, step.id, step.body, **options))  # type: ignore[arg-type]
         return found

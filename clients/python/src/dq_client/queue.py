@@ -133,6 +133,7 @@ class Queue(_Named):
         self.client = client
 
     add = Method(commands.add)
+    add_many = Method(commands.add_many)
     pop = Method(commands.pop)
     mpop = Method(commands.mpop)
     finish = Method(commands.finish)
@@ -241,6 +242,7 @@ class AsyncQueue(_Named):
         self.client = client
 
     add = AsyncMethod(commands.add)
+    add_many = AsyncMethod(commands.add_many)
     pop = AsyncMethod(commands.pop)
     mpop = AsyncMethod(commands.mpop)
     finish = AsyncMethod(commands.finish)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 _DURATIONS = {
     *("block", "delay", "every", "for_", "jitter", "keep", "late", "older", "step", "ttl", "ttr"),
-    "deadkeep",
+    *("deadkeep", "spread"),
 }
 _TIMES = {"at", "until"}
 _FLAGS = {"ensure", "hold", "noack", "nosink", "nx", "replace", "scheduled", "unbegun", "withdue"}
@@ -110,6 +110,10 @@ def _words_of_option(name: str, value: Any) -> list[Word]:
         return [ms(value)]
     if name in _TIMES:
         return [unix_ms(value)]
+    if name == "delays":
+        return _each(ms, list_of("timedeltas", name, value), name)
+    if name == "ats":
+        return _each(unix_ms, list_of("datetimes", name, value), name)
     if value is True:
         raise TypeError(f"{name} needs a value, and not True")
     if name in _KINDS and not isinstance(value, _KINDS[name]):
@@ -118,10 +122,19 @@ def _words_of_option(name: str, value: Any) -> list[Word]:
     return words_of(value)
 
 
-def ids_of(name: str, value: Any) -> list[str | bytes]:
-    """Several ids. TypeError for a single one, whose letters would be ids."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
-        raise TypeError(f"{name} is a list of ids, and not {value!r}")
+def _each(word_of: Callable[[Any], int], values: list[Any], name: str) -> list[Word]:
+    try:
+        return [word_of(each) for each in values]
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from None
+
+
+def list_of(what: str, name: str, value: Any) -> list[Any]:
+    """Several of them. TypeError for a single one: the letters of a text, or the names of a
+    mapping, would be taken for them.
+    """
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
+        raise TypeError(f"{name} is a list of {what}, and not {value!r}")
     return list(value)
 
 

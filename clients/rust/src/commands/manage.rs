@@ -34,6 +34,8 @@ impl Kick {
     options! {
         /// How many at most; one by default.
         int count = "COUNT";
+        /// They come due evenly over this time: `count` is 10,000 at most then.
+        duration spread = "SPREAD";
     }
 }
 

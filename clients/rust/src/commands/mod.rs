@@ -1,7 +1,7 @@
 //! Each command: its words, and how its reply is read.
 //!
-//! The names are the grammar's: a method of [`Queue`] is called like its command, an option like its
-//! token, in small letters. What an option means stands in DQ's documentation, `docs/commands`. A
+//! The names are the grammar's: a method of [`Queue`] is called like its command (that of DQ.MADD is
+//! `add_many`), an option like its token, in small letters. What an option means stands in DQ's documentation, `docs/commands`. A
 //! command is sent when it is awaited, or put on a pipeline by `on`.
 
 mod consume;
@@ -12,7 +12,7 @@ mod produce;
 pub use consume::{Bury, Done, Finish, Mpop, Pop, Release, Renew, Touch};
 pub use look::{Depends, Forecast, Get, GetInfo, GetResult, Groups, Len, Next, Peek, Scan};
 pub use manage::{Alter, Del, Kick, KickJob, Pause, Purge, Resume};
-pub use produce::{Add, NewJob};
+pub use produce::{Add, AddMany, NewJob};
 
 pub(crate) use builder::{builder, options};
 
@@ -56,6 +56,32 @@ mod builder {
             $(#[$doc])*
             pub fn $method(mut self, time: impl crate::words::UnixMillis) -> Self {
                 self.words().token($token).time(time);
+                self
+            }
+        };
+        (@one $(#[$doc:meta])* durations $method:ident = $token:literal) => {
+            $(#[$doc])*
+            pub fn $method(
+                mut self,
+                durations: impl IntoIterator<Item = impl crate::words::Millis>,
+            ) -> Self {
+                let words = self.words().token($token);
+                for duration in durations {
+                    words.duration(duration);
+                }
+                self
+            }
+        };
+        (@one $(#[$doc:meta])* times $method:ident = $token:literal) => {
+            $(#[$doc])*
+            pub fn $method(
+                mut self,
+                times: impl IntoIterator<Item = impl crate::words::UnixMillis>,
+            ) -> Self {
+                let words = self.words().token($token);
+                for time in times {
+                    words.time(time);
+                }
                 self
             }
         };

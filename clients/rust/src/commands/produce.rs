@@ -4,9 +4,9 @@ use redis::Value;
 
 use crate::codec::Body;
 use crate::commands::{builder, options};
-use crate::errors::Result;
+use crate::errors::{Adds, Result};
 use crate::queue::Queue;
-use crate::reading::Wire;
+use crate::reading::{list, Wire};
 use crate::replies::Added;
 use crate::seam::Command;
 use crate::words::{Text, Words};
@@ -16,9 +16,9 @@ builder! {
     Add -> Added
 }
 
-/// The options of DQ.ADD, of a call and of a job that another command adds.
-macro_rules! add_options {
-    () => {
+/// The options of DQ.ADD but those of schedules, and more.
+macro_rules! job_options {
+    ($($more:tt)*) => {
         options! {
             /// Due in this time.
             duration delay = "DELAY";
@@ -48,6 +48,19 @@ macro_rules! add_options {
             ondead ondead = "ONDEAD";
             /// It waits for `resume`.
             flag hold = "HOLD";
+            /// Not when the id is taken.
+            flag nx = "NX";
+            /// In place of the job that has the id.
+            flag replace = "REPLACE";
+            $($more)*
+        }
+    };
+}
+
+/// The options of DQ.ADD, of a call and of a job that another command adds.
+macro_rules! add_options {
+    () => {
+        job_options! {
             /// It comes back in this time, again and again.
             duration every = "EVERY";
             /// It comes back at these times.
@@ -60,10 +73,6 @@ macro_rules! add_options {
             int runs = "RUNS";
             /// No run after this.
             time until = "UNTIL";
-            /// Not when the id is taken: [`Added::Taken`].
-            flag nx = "NX";
-            /// In place of the job that has the id.
-            flag replace = "REPLACE";
             /// A schedule is to be there, as it is said here.
             flag ensure = "ENSURE";
         }
@@ -75,12 +84,12 @@ impl Add {
         let id = Text::from(id.as_ref().to_vec());
         let mut words = Words::of("DQ.ADD", &queue.name);
         words.text(&id);
-        let job = (id.clone(), queue.name.clone());
+        let adds = Adds { queue: queue.name.clone(), ids: vec![id.clone()] };
         let mut command = Command::new(words, move |reply| match reply {
             Value::Nil => Ok(Added::Taken(id)),
             added => Wire::read(added).map(Added::Added),
         });
-        command.job = Some(job);
+        command.adds = adds;
         command.encoded(queue.payload(body));
         Self { queue: queue.clone(), command }
     }
@@ -93,6 +102,42 @@ impl Add {
     }
 
     add_options!();
+}
+
+builder! {
+    /// DQ.MADD: adds many jobs, 10,000 at most, in one step, all of them or none. The reply has their
+    /// ids; None where `nx` found one taken. Options are those of all jobs. An error of one of them
+    /// says which, counted from 1: `job 3: id is taken in this queue`.
+    AddMany -> Vec<Option<Text>>
+}
+
+impl AddMany {
+    pub(crate) fn new<I: AsRef<[u8]>, B: Body>(
+        queue: &Queue,
+        jobs: impl IntoIterator<Item = (I, B)>,
+    ) -> Self {
+        let jobs: Vec<_> = jobs.into_iter().collect();
+        let mut words = Words::of("DQ.MADD", &queue.name);
+        words.int(i64::try_from(jobs.len()).unwrap_or(i64::MAX));
+        let read = |reply| list(reply)?.into_iter().map(Wire::read).collect::<Result<_>>();
+        let mut command = Command::new(words, read);
+        command.adds.queue = queue.name.clone();
+        for (id, body) in &jobs {
+            command.words.text(id);
+            command.encoded(queue.payload(body));
+            command.adds.ids.push(id.as_ref().to_vec().into());
+        }
+        Self { queue: queue.clone(), command }
+    }
+
+    job_options! {
+        /// A delay for each job.
+        durations delays = "DELAYS";
+        /// A due time for each job.
+        times ats = "ATS";
+        /// The jobs come due evenly over this time, from `delay`, `at` or now.
+        duration spread = "SPREAD";
+    }
 }
 
 /// A job that is to be added by another command: by `done`, as a step of a flow, as a schedule.

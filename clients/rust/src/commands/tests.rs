@@ -29,6 +29,7 @@ fn taken(command: &str) -> (&'static [(&'static str, &'static str)], &'static [&
         "info" => (&[], &[]),
         "kick" => (Kick::OPTIONS, &[]),
         "len" => (Len::OPTIONS, &[]),
+        "madd" => (AddMany::OPTIONS, &["job"]),
         "mpop" => (Mpop::OPTIONS, &[]),
         "next" => (Next::OPTIONS, &["expression"]),
         "pause" => (Pause::OPTIONS, &[]),

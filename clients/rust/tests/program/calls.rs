@@ -36,7 +36,7 @@ macro_rules! builders {
 }
 
 builders! {
-    Add -> dq_client::Added, Alter -> (), Bury -> bool, Del -> i64,
+    Add -> dq_client::Added, AddMany -> Vec<Option<Text>>, Alter -> (), Bury -> bool, Del -> i64,
     Depends -> Option<dq_client::Deps>, Done -> Option<Vec<dq_client::Added>>, Finish -> i64,
     Forecast -> Vec<i64>, Get -> Option<dq_client::Job>, Groups -> dq_client::Page<dq_client::Group>,
     GetInfo -> Option<dq_client::Info>, Kick -> i64, KickJob -> i64, Len -> i64,
@@ -89,6 +89,9 @@ macro_rules! set {
     (@one $builder:ident, $method:ident, time, $value:ident) => {
         $builder.$method(ms($value).expect("milliseconds"))
     };
+    (@one $builder:ident, $method:ident, times, $value:ident) => {
+        $builder.$method($value.as_array().into_iter().flatten().filter_map(ms))
+    };
     (@one $builder:ident, $method:ident, text, $value:ident) => { $builder.$method(bytes($value)) };
     (@one $builder:ident, $method:ident, texts, $value:ident) => { $builder.$method(texts($value)) };
     (@one $builder:ident, $method:ident, body, $value:ident) => { $builder.$method(Raw(bytes($value))) };
@@ -109,13 +112,21 @@ macro_rules! set {
     (@one $builder:ident, $method:ident, sink, $value:ident) => { $builder.$method(sink($value)) };
 }
 
-macro_rules! add_options {
-    ($builder:expr, $told:expr) => {
+macro_rules! job_options {
+    ($builder:expr, $told:expr, $($more:tt)*) => {
         set!(
             $builder, $told, delay: time, at: time, ttr: time, priority: int, attempts: int,
             backoff: backoff, ttl: time, keep: time, late: time, group: text, after: texts,
-            before: texts, ondead: choice, hold: flag, every: time, cron: cron, misfire: choice,
-            jitter: time, runs: int, until: time, nx: flag, replace: flag, ensure: flag,
+            before: texts, ondead: choice, hold: flag, nx: flag, replace: flag, $($more)*
+        )
+    };
+}
+
+macro_rules! add_options {
+    ($builder:expr, $told:expr) => {
+        job_options!(
+            $builder, $told, every: time, cron: cron, misfire: choice, jitter: time, runs: int,
+            until: time, ensure: flag,
         )
     };
 }
@@ -173,7 +184,7 @@ pub fn prepared(
     }
     let queue = queue(key);
     match command {
-        "add" | "done" => producing(command, &queue, told),
+        "add" | "madd" | "done" => producing(command, &queue, told),
         "pop" | "finish" | "release" | "touch" | "renew" | "bury" => {
             consuming(command, &queue, told)
         }
@@ -187,6 +198,15 @@ fn producing(command: &str, queue: &Queue, told: &Value) -> Box<dyn Prepared> {
     if command == "add" {
         let add = queue.add(id_of(told), Raw(bytes(&told["body"])));
         return call(add_options!(add, told), |added| added_out(&added));
+    }
+    if command == "madd" {
+        let jobs = told["job"].as_array().into_iter().flatten();
+        let many = queue.add_many(jobs.map(|job| (id_of(job), Raw(bytes(&job["body"])))));
+        let many = job_options!(many, told, delays: times, ats: times, spread: time);
+        return call(many, |ids| {
+            let shown = |id: &Text| bytes_out(id.as_bytes());
+            ids.iter().map(|id| id.as_ref().map_or(Value::Null, shown)).collect()
+        });
     }
     let done = queue.done(bytes(&told["id"]), lease(&told["lease"]));
     let done = set!(done, told, result: body, keep: time);
@@ -294,7 +314,7 @@ fn looking(command: &str, queue: &Queue, told: &Value) -> Box<dyn Prepared> {
 fn managing(command: &str, queue: &Queue, told: &Value) -> Box<dyn Prepared> {
     match command {
         "del" => call(queue.del(texts(&told["id"])), Value::from),
-        "kick" => call(set!(queue.kick(), told, count: int), Value::from),
+        "kick" => call(set!(queue.kick(), told, count: int, spread: time), Value::from),
         "kickjob" => call(queue.kickjob(texts(&told["id"])), Value::from),
         "pause" => call(set!(queue.pause(), told, group: text, for_: time), |()| Value::Null),
         "resume" => call(set!(queue.resume(), told, group: text, id: each), Value::from),

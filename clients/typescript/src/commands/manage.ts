@@ -8,10 +8,13 @@ export function del(key: Key, ...ids: Id[]): Command<number> {
   return key.command("DEL", ids.map(sent), {}, integer);
 }
 
-/** Makes dead jobs ready again, oldest first. */
+/**
+ * Makes dead jobs ready again, oldest first. With `spread` they come due evenly over that time:
+ * `count` is 10,000 at most then.
+ */
 export function kick(
   key: Key,
-  given: { readonly count?: number | undefined } = {},
+  given: { readonly count?: number | undefined; readonly spread?: Duration | undefined } = {},
 ): Command<number> {
   return key.command("KICK", [], { ...given }, integer);
 }

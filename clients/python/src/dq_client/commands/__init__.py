@@ -1,8 +1,8 @@
 """Each command: its words, and how its reply is read. Nothing is sent here.
 
 The names are the grammar's: a method's is that of the command, an option's is its token, in small
-letters. Where Python keeps a name for itself it has an underscore (`from_`). What an option means
-stands in DQ's documentation, docs/commands.
+letters. Where Python keeps a name for itself it has an underscore (`from_`); DQ.DEL is `delete`,
+DQ.MADD is `add_many`. What an option means stands in DQ's documentation, docs/commands.
 """
 
 from dq_client.commands.base import NOTHING, Command, Id, Key, Lease, State, waiting
@@ -20,7 +20,7 @@ from dq_client.commands.look import (
     scan,
 )
 from dq_client.commands.manage import alter, delete, kick, kickjob, pause, purge, resume
-from dq_client.commands.produce import Add, AddOptions, add
+from dq_client.commands.produce import Add, AddOptions, JobOptions, add, add_many
 
 __all__ = [
     "NOTHING",
@@ -28,10 +28,12 @@ __all__ = [
     "AddOptions",
     "Command",
     "Id",
+    "JobOptions",
     "Key",
     "Lease",
     "State",
     "add",
+    "add_many",
     "alter",
     "bury",
     "delete",

@@ -29,9 +29,11 @@ def delete(key: Key, *id: Id) -> Command[int]:
     return Command(key.command("DEL", *map(sent, id)), int)
 
 
-def kick(key: Key, *, count: int | None = None) -> Command[int]:
-    """Makes dead jobs ready again, oldest first."""
-    return Command(key.command("KICK", count=count), int)
+def kick(key: Key, *, count: int | None = None, spread: timedelta | None = None) -> Command[int]:
+    """Makes dead jobs ready again, oldest first. With `spread` they come due evenly over that time:
+    `count` is 10,000 at most then.
+    """
+    return Command(key.command("KICK", count=count, spread=spread), int)
 
 
 def kickjob(key: Key, *id: Id) -> Command[int]:
