@@ -72,7 +72,7 @@ impl ManyOptions {
         option!(name, args, {
             "DELAYS" => self.delays, delays(count);
             "ATS" => self.ats, times(count);
-            "SPREAD" => self.spread, millis(0);
+            "SPREAD" => self.spread, span(0);
         } else Ok(false))
     }
 }
@@ -115,11 +115,12 @@ impl<'c> AddOptions<'c> {
                 "GROUP" => add.group, group();
                 "NX" => other.nx, flag();
                 "REPLACE" => other.replace, flag();
-                "ENSURE" => other.ensure, flag();
             } else {
                 let is_other = match &mut other.many {
                     Some(many) => many.read(name, args)?,
-                    None => other.schedule.get_or_insert_default().read(name, args)?,
+                    None => option!(name, args, { "ENSURE" => other.ensure, flag(); } else {
+                        other.schedule.get_or_insert_default().read(name, args)
+                    })?,
                 };
                 Ok(is_other || other.edges.get_or_insert_default().read(name, args)?)
             })

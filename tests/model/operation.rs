@@ -297,7 +297,11 @@ impl Operation {
                     TimesIn::Same => like,
                     TimesIn::Each(times) => self::due(times[place], clock),
                     TimesIn::SpreadOver(ms) => {
-                        Due::At((start + ms * place as u64 / count).min(LAST))
+                        let behind = ms * place as u64 / count;
+                        match like {
+                            Due::In(delay) => Due::In((delay + behind).min(LAST)),
+                            Due::At(_) => Due::At((start + behind).min(LAST)),
+                        }
                     }
                 };
                 let one = |(place, id): (usize, &NewId)| Add {

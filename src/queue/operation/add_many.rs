@@ -155,8 +155,12 @@ impl<'a> AddMany<'a> {
             Times::Same => self.like.due,
             Times::Each(times) => times.get(position).copied().unwrap_or(self.like.due),
             Times::SpreadOver(span) => {
-                let start = self.like.due.counted_from(now);
-                Due::At(start.spread(*span, position, self.jobs.len()))
+                let behind = span.share(position, self.jobs.len());
+                match self.like.due {
+                    // Of a held job it counts from when it is held no more.
+                    Due::In(delay) => Due::In(delay.saturating_add(behind)),
+                    Due::At(time) => Due::At(time.max(now).saturating_add(behind)),
+                }
             }
         }
     }

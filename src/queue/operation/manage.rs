@@ -144,9 +144,11 @@ impl Operation for KickSpread<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        let due = |place| now.spread(self.span, place, self.ids.len());
+        let due = |position| now.saturating_add(self.span.share(position, self.ids.len()));
         let ids = self.ids.iter().enumerate();
-        Affected(ids.filter_map(|(place, id)| queue.kick_called(now, *id, due(place))).count())
+        Affected(
+            ids.filter_map(|(position, id)| queue.kick_called(now, *id, due(position))).count(),
+        )
     }
 }
 

@@ -66,3 +66,9 @@ fn dead_jobs_come_back_spread_over_a_time() {
     check(&format!("{dead} | @100 KICK 2 10 -> a b | GET b -> delayed 105 | GET c -> dead 0 #1"));
     check("@0 ADD a ttl=50 | ADD b ttl=50 | @60 KICK 2 80 -> a b | @99 GET b -> delayed 100 | @105 GET b -> ready 100");
 }
+
+#[test]
+fn held_jobs_are_spread_from_when_they_are_held_no_more() {
+    check("@0 MADD a,b +50 spread=20 HOLD | @100 UNHOLD a b | GET a -> delayed 150 | GET b -> delayed 160");
+    check("@0 ADD p | MADD a,b spread=20 after=p | POP | @100 FINISH p L1 | GET a -> ready 100 | GET b -> delayed 110");
+}

@@ -57,14 +57,6 @@ impl Time {
         }
     }
 
-    /// The time of one of `count` jobs that are spread evenly over `span` from here on, by its place
-    /// from 0.
-    pub fn spread(self, span: Millis, position: usize, count: usize) -> Time {
-        let behind = u128::from(span.0) * position as u128 / count.max(1) as u128;
-        let behind = u64::try_from(behind).ok().and_then(Millis::new).unwrap_or(span);
-        self.saturating_add(behind)
-    }
-
     /// The time `span` earlier, [`Time::ZERO`] at the earliest.
     pub const fn saturating_sub(self, span: Millis) -> Time {
         Time(self.0.saturating_sub(span.0))
@@ -108,6 +100,17 @@ impl Millis {
     pub fn saturating_doubled(self, times: u32) -> Millis {
         let doubled = u128::from(self.0) << times.min(Self::BITS);
         Millis(u64::try_from(doubled).map_or(LIMIT, |ms| ms.min(LIMIT)))
+    }
+
+    pub fn saturating_add(self, more: Millis) -> Millis {
+        Millis((self.0 + more.0).min(LIMIT))
+    }
+
+    /// How long after the first the job at this position, from 0, is due of `count` that are spread
+    /// evenly over this span.
+    pub fn share(self, position: usize, count: usize) -> Millis {
+        let share = u128::from(self.0) * position as u128 / count.max(1) as u128;
+        u64::try_from(share).ok().and_then(Millis::new).unwrap_or(self)
     }
 
     pub const fn saturating_sub(self, ms: u64) -> Millis {
