@@ -24,8 +24,10 @@ for (const library of LIBRARIES) {
     await queue.add("a", null);
     let why: unknown;
     const worker = new Worker(queue, async (job) => {
+      // It may be aborted before the reply to the deletion is here.
+      const aborted = new Promise((goOn) => job.signal.addEventListener("abort", goOn));
       await queue.del(job.id);
-      await new Promise((goOn) => job.signal.addEventListener("abort", goOn));
+      await aborted;
       why = job.signal.reason;
     });
     const serving = worker.serve();
