@@ -21,8 +21,8 @@ use super::arg_reader::ArgReader;
 use super::error::Error;
 use super::kinds::Handler;
 use crate::queue::{
-    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, KickSpread, Lease, PassOver,
-    PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, KickSpread, Lease, Operation,
+    PassOver, PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -97,10 +97,7 @@ fn apply_entry<C: LoggedCommands>(
     let is_there = match C::replay(name, (call, key, args, &logged)) {
         Some(repeated) => repeated?,
         None => match Internal::called(name) {
-            Some(Internal::Forget) => replay_forget(call, key, args, &logged)?,
-            Some(Internal::Settle) => replay_settle(call, key, args, &logged)?,
-            Some(Internal::PassOver) => replay_pass_over(call, key, args, &logged)?,
-            Some(Internal::KickSpread) => replay_kick_spread(call, key, args, &logged)?,
+            Some(entry) => replay_internal(call, key, (entry, args), &logged)?,
             None => return Err(Error::UnknownEntry(name.to_vec())),
         },
     };
@@ -123,59 +120,45 @@ fn check_time(call: &Call, time: Time) -> Result<(), Error> {
     check_lease(call, Lease::first_at(time)).map_err(|_| Error::ForgedTime)
 }
 
-fn replay_forget(
+/// As [`replay`](super::kinds::replay), of an operation that no command makes.
+fn replay_at<O: Operation>(
     call: &Call,
     key: Arg,
-    mut args: ArgReader,
+    logged: &LoggedCircumstances,
+    operation: &O,
+) -> Result<bool, Error> {
+    let opened = OpenedKey::at(call, key, Access::Write)?;
+    Ok(opened.map(|opened| opened.replay_entry(logged, operation)).is_some())
+}
+
+fn replay_internal(
+    call: &Call,
+    key: Arg,
+    (entry, mut args): (Internal, ArgReader),
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
-    // Without ids, it says that groups without jobs are forgotten.
-    let ids = if args.remaining() > 0 { Some(args.require_ids()?) } else { None };
-    let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
-        return Ok(false);
-    };
-    match ids {
-        Some(ids) => opened.replay_entry(logged, &Remove { ids, counted_as: Removal::Purged }),
-        None => opened.replay_entry(logged, &ForgetGroups),
+    let has_args = args.remaining() > 0;
+    match entry {
+        Internal::Forget if has_args => {
+            let (ids, counted_as) = (args.require_ids()?, Removal::Purged);
+            replay_at(call, key, logged, &Remove { ids, counted_as })
+        }
+        // Without ids, it says that groups without jobs are forgotten.
+        Internal::Forget => replay_at(call, key, logged, &ForgetGroups),
+        Internal::Settle => {
+            // Without ids, it says that a slice of what is pending is carried out.
+            let ids = if has_args { args.require_ids()? } else { Ids::from_slice(&[]) };
+            replay_at(call, key, logged, &Settle { ids })
+        }
+        Internal::PassOver => {
+            args.end()?;
+            replay_at(call, key, logged, &PassOver)
+        }
+        Internal::KickSpread => {
+            let (span, ids) = (args.millis("ms", 0)?, args.require_ids()?);
+            replay_at(call, key, logged, &KickSpread { ids, span })
+        }
     }
-    Ok(true)
-}
-
-fn replay_settle(
-    call: &Call,
-    key: Arg,
-    mut args: ArgReader,
-    logged: &LoggedCircumstances,
-) -> Result<bool, Error> {
-    // Without ids, it says that a slice of what is pending is carried out.
-    let ids = if args.remaining() > 0 { args.require_ids()? } else { Ids::from_slice(&[]) };
-    let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
-        return Ok(false);
-    };
-    opened.replay_entry(logged, &Settle { ids });
-    Ok(true)
-}
-
-fn replay_pass_over(
-    call: &Call,
-    key: Arg,
-    args: ArgReader,
-    logged: &LoggedCircumstances,
-) -> Result<bool, Error> {
-    args.end()?;
-    let opened = OpenedKey::at(call, key, Access::Write)?;
-    Ok(opened.map(|opened| opened.replay_entry(logged, &PassOver)).is_some())
-}
-
-fn replay_kick_spread(
-    call: &Call,
-    key: Arg,
-    mut args: ArgReader,
-    logged: &LoggedCircumstances,
-) -> Result<bool, Error> {
-    let operation = KickSpread { span: args.millis("ms", 0)?, ids: args.require_ids()? };
-    let opened = OpenedKey::at(call, key, Access::Write)?;
-    Ok(opened.map(|opened| opened.replay_entry(logged, &operation)).is_some())
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut args: ArgReader) -> Result<(), Error> {

@@ -79,13 +79,13 @@ impl<'c> Consumer<'c> {
         key: Arg,
         source: Source,
         pop: &impl Operation<Outcome = Deliveries>,
-        args: LogForm,
+        log_as: LogForm,
     ) -> Result<bool, Error> {
         let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
         let would_wait = || self.block.is_some() && call.may_block();
-        Ok(opened.queue_for(source).deliver(pop, would_wait, args, |deliveries, queue| {
+        Ok(opened.queue_for(source).deliver(pop, would_wait, log_as, |deliveries, queue| {
             let jobs = deliveries.iter().map(|delivery| DeliveredJob::of(delivery, queue));
             reply::deliveries(call.replies(), self.shape, self.pop.mode, key.bytes(), jobs);
         }))

@@ -53,8 +53,8 @@ impl Handler for MPop {
         let args = log::pop_args(&consumer.pop);
         let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
         for key in &keys {
-            let args = LogForm::Command(log::POP, &args);
-            if consumer.deliver(call, *key, Source::Client, &consumer.pop, args)? {
+            let log_as = LogForm::Command(log::POP, &args);
+            if consumer.deliver(call, *key, Source::Client, &consumer.pop, log_as)? {
                 return Ok(());
             }
         }

@@ -198,7 +198,7 @@ impl<'c> AddOptions<'c> {
     /// How the job comes back, if it does; and that nothing is said with it that makes no sense.
     fn schedule(&self, add: &Add, source: Source) -> Result<Option<Box<NewSchedule>>, Error> {
         let recurrence = match &self.schedule {
-            Some(args) => args.recurrence(source)?,
+            Some(options) => options.recurrence(source)?,
             None => None,
         };
         let Some(rule) = recurrence else {

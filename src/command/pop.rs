@@ -54,8 +54,8 @@ impl Handler for Pop {
             Some(pop) => {
                 let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
                 let args = log::pop_by_id_args(&pop, &ttr);
-                let args = LogForm::Command(log::POP, &args);
-                consumer.deliver(call, key, source, &pop, args)?
+                let log_as = LogForm::Command(log::POP, &args);
+                consumer.deliver(call, key, source, &pop, log_as)?
             }
             None => consumer.deliver(call, key, source, &consumer.pop, LogForm::AsSent)?,
         };

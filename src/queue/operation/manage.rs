@@ -136,7 +136,7 @@ impl Operation for KickJob<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        Affected(self.ids.iter().filter_map(|id| queue.kick_called(now, *id, now)).count())
+        queue.kick_called(now, &self.ids, |_| now)
     }
 }
 
@@ -144,11 +144,8 @@ impl Operation for KickSpread<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        let due = |position| now.saturating_add(self.span.share(position, self.ids.len()));
-        let ids = self.ids.iter().enumerate();
-        Affected(
-            ids.filter_map(|(position, id)| queue.kick_called(now, *id, due(position))).count(),
-        )
+        let share = |position| self.span.share(position, self.ids.len());
+        queue.kick_called(now, &self.ids, |position| now.saturating_add(share(position)))
     }
 }
 
@@ -241,9 +238,13 @@ impl Queue {
         self.discard(slot, cause)
     }
 
-    fn kick_called(&mut self, now: Time, id: Id, due: Time) -> Option<()> {
-        let slot = self.store.find(id)?;
-        self.kick_job(now, slot, due, Cause::Kicked)
+    /// Each that was dead is due as `due` says of its position.
+    fn kick_called(&mut self, now: Time, ids: &Ids, due: impl Fn(usize) -> Time) -> Affected {
+        let kicked = ids.iter().enumerate().filter_map(|(position, id)| {
+            let slot = self.store.find(*id)?;
+            self.kick_job(now, slot, due(position), Cause::Kicked)
+        });
+        Affected(kicked.count())
     }
 
     /// Makes a job ready that is delayed, or dead: that one at this due time. It is kicked, or about
