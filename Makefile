@@ -91,7 +91,7 @@ test-board: build build-board ## test the web page and the metrics, in Chromium 
 	cargo test --locked --manifest-path board/Cargo.toml
 	$(python) -m pytest --numprocesses 2 tests/board $(ARGS)
 
-screenshots: build build-board ## make the pictures of docs/board.md anew (a minute)
+screenshots: build build-board ## make the pictures of docs/board again (a minute)
 	@scripts/setup.sh board
 	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_pictures.py
 
