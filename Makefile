@@ -30,7 +30,7 @@ clients := $(CURDIR)/target/clients/venv/bin
 # `make test-frameworks FRAMEWORKS=django-dq` for one.
 FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 
-.PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
+.PHONY: help setup build run docs site contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint deny \
 	bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
@@ -52,6 +52,11 @@ docs: build ## write what the module says of its commands into docs/commands and
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 	DQ_WRITE_MANUAL=1 cargo test --quiet --locked --manifest-path board/Cargo.toml manual
+
+site: ## build the pages as a site, target/site/html, and check its links
+	@scripts/setup.sh site
+	PYTHONPATH=release $(python) scripts/site_pages.py
+	$(python) -m mkdocs build --strict --config-file docs/mkdocs.yml
 
 contract: build ## write what the module says of its commands into the contract of the clients
 	@scripts/setup.sh test
