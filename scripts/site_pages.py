@@ -1,7 +1,7 @@
 """Puts the repository's pages where MkDocs builds the site from them: `make site` calls this.
 
-Each page keeps its path, so its links are the same on the site as on a code host. A link to what isn't
-on the site, such as a source file, becomes its text.
+Each page keeps its path, so its links are the same on the site as on a code host. A link to what
+isn't on the site, such as a source file, becomes its text.
 """
 
 import re
