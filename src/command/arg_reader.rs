@@ -10,8 +10,8 @@
 use std::collections::BTreeSet;
 
 use super::error::Error;
-use super::limits::{NOTE_BYTES_MAX, REASON_BYTES_MAX};
-use crate::queue::{Attempts, Backoff, Claim, Due, Id, Ids, Lease, Millis, State, Time};
+use super::limits::{CLAIMS_MAX, NOTE_BYTES_MAX, REASON_BYTES_MAX};
+use crate::queue::{Attempts, Backoff, Claim, Claims, Due, Id, Ids, Lease, Millis, State, Time};
 use crate::server::arg::{Arg, Args};
 use crate::server::call::Call;
 use crate::server::context::wall_clock;
@@ -22,6 +22,12 @@ use crate::services::config;
 /// No clock is so close to the last time, in the year 10889, that a span up to this could end after
 /// it. So the clock isn't read for such a span.
 const SHORT: Millis = Millis::of_secs(100 * 366 * 24 * 60 * 60);
+
+/// What an option that finishes jobs says: the claims, and where the arguments begin that give them.
+pub struct CountedClaims<'c> {
+    pub claims: Claims<'c>,
+    pub args: ArgReader<'c>,
+}
 
 /// The arguments after the command's name, from left to right.
 #[derive(Clone, Copy)]
@@ -144,9 +150,14 @@ impl<'c> ArgReader<'c> {
         }
     }
 
+    /// The value of an option, as an argument that a key may be.
+    pub fn argument(&mut self, option: &'static str) -> Result<Arg<'c>, Error> {
+        self.next().ok_or_else(|| Error::NoValue { option })
+    }
+
     /// The value of an option.
     pub fn value(&mut self, option: &'static str) -> Result<&'c [u8], Error> {
-        self.next().map(Arg::bytes).ok_or_else(|| Error::NoValue { option })
+        self.argument(option).map(Arg::bytes)
     }
 
     /// Whether both values of an option are there, which are called so.
@@ -289,6 +300,24 @@ impl<'c> ArgReader<'c> {
             Ok(id)
         };
         (0..count).map(read).collect()
+    }
+
+    /// The claims behind an option that says how many there are.
+    pub fn counted_claims(&mut self, option: &'static str) -> Result<CountedClaims<'c>, Error> {
+        let count = self.integer(option, 1, CLAIMS_MAX)? as usize;
+        let (mut claims, args) = (Claims::with_capacity(count), *self);
+        if self.remaining() < 2 * count {
+            return Err(Error::TooFewClaims { option, count });
+        }
+        for _ in 0..count {
+            claims.push(self.require_claim()?);
+        }
+        Ok(CountedClaims { claims, args })
+    }
+
+    /// The next arguments, so many or as there are.
+    pub fn bytes_of_next(mut self, count: usize) -> Vec<&'c [u8]> {
+        (0..count).map_while(|_| self.next().map(Arg::bytes)).collect()
     }
 
     /// The two values of BACKOFF.

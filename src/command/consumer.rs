@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use super::arg_reader::{options, ArgReader, Name};
+use super::arg_reader::{once, options, ArgReader, CountedClaims, Name};
 use super::error::Error;
-use crate::queue::{Deliveries, Id, Millis, Mode, Operation, Pop, PopById};
+use crate::queue::{
+    Deliveries, Finish, FinishAndPop, Id, Millis, Mode, Operation, Pop, PopById, Queue,
+};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
-use crate::server::key::Access;
 use crate::services::change::frame::Source;
-use crate::services::change::log::LogForm;
+use crate::services::change::log::{self, LogForm};
 use crate::services::keys::opened::{self, OpenedKey};
 use crate::services::waiting::pending::DeliveredJob;
 use crate::services::waiting::reply;
@@ -21,7 +22,15 @@ pub struct Consumer<'c> {
     ids: Vec<Id<'c>>,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
+    /// What it is done with, which it finishes before it takes others.
+    finish: Option<FinishFirst<'c>>,
     shape: Shape,
+}
+
+/// FINISH: these jobs, at this one of the command's keys. DQ.POP has only one.
+struct FinishFirst<'c> {
+    key: Option<Arg<'c>>,
+    claims: CountedClaims<'c>,
 }
 
 /// At how many keys a consumer asks. At one, it may ask for jobs by their ids; of several, the reply
@@ -33,13 +42,13 @@ pub enum Keys {
 }
 
 /// The options of a consumer: these words end a list of ids.
-const OPTIONS: [&str; 6] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID"];
+const OPTIONS: [&str; 7] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID", "FINISH"];
 
 impl<'c> Consumer<'c> {
     pub fn parse(args: ArgReader<'c>, keys: Keys) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
-        let (mut count, mut block, mut ttr, mut noack, mut withdue) =
-            (None, None, None, None, None);
+        let (mut count, mut block, mut ttr, mut noack, mut withdue, mut finish) =
+            (None, None, None, None, None, None);
         let source = args.source();
         options!(args, {
             "COUNT" => count, count();
@@ -49,21 +58,36 @@ impl<'c> Consumer<'c> {
             "WITHDUE" => withdue, flag();
         } else |name, args| match name {
             id if id == Name::of("ID") && keys == Keys::One => args.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
+            it if it == Name::of("FINISH") => {
+                let key = (keys == Keys::Several).then(|| args.argument("FINISH")).transpose()?;
+                once("FINISH", &mut finish, FinishFirst { key, claims: args.counted_claims("FINISH")? })
+            }
             _ => Ok(false),
         });
         // Earlier versions took both, and logs hold it.
         if noack.is_some() && ttr.is_some() && source == Source::Client {
             return Err(Error::Exclusive { one: "TTR", other: "NOACK" });
         }
-        let given = [("COUNT", count.is_some()), ("BLOCK", block.is_some())];
+        let given =
+            [("COUNT", count.is_some()), ("BLOCK", block.is_some()), ("FINISH", finish.is_some())];
         if let Some((other, _)) =
             given.into_iter().find(|(_, is_given)| *is_given && !ids.is_empty())
         {
             return Err(Error::Exclusive { one: other, other: "ID" });
         }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
-        let shape = Shape { with_key: keys == Keys::Several, with_due: withdue.is_some() };
-        Ok(Consumer { pop: Pop { count: count.unwrap_or(1), ttr, mode }, ids, block, shape })
+        let shape = Shape {
+            with_key: keys == Keys::Several,
+            with_due: withdue.is_some(),
+            finished: finish.as_ref().map(|_| 0),
+        };
+        Ok(Consumer {
+            pop: Pop { count: count.unwrap_or(1), ttr, mode },
+            ids,
+            block,
+            finish,
+            shape,
+        })
     }
 
     /// The jobs that it asks for by their ids, if it does.
@@ -72,23 +96,88 @@ impl<'c> Consumer<'c> {
         (!self.ids.is_empty()).then(|| PopById { ids: &self.ids, ttr, mode })
     }
 
+    pub fn has_finish(&self) -> bool {
+        self.finish.is_some()
+    }
+
+    /// FINISH and what can be had then, in one change.
+    pub fn into_finish_and_pop(self) -> Option<FinishAndPop<'c>> {
+        let claims = self.finish?.claims.claims;
+        Some(FinishAndPop { finish: Finish { claims }, pop: self.pop })
+    }
+
+    /// Where FINISH of DQ.MPOP finishes.
+    pub fn finish_key(&self) -> Option<Arg<'c>> {
+        self.finish.as_ref().and_then(|finish| finish.key)
+    }
+
+    /// Whether that, if it is there, is one of these keys.
+    pub fn finishes_at_one_of(&self, keys: &[Arg]) -> bool {
+        self.finish_key().is_none_or(|key| keys.iter().any(|one| one.bytes() == key.bytes()))
+    }
+
     /// Hands out what can be had; false, without a reply, when nothing can.
     pub fn deliver(
         &self,
         call: &Call,
-        key: Arg,
+        (key, opened): (Arg, &mut OpenedKey),
         source: Source,
         pop: &impl Operation<Outcome = Deliveries>,
         log_as: LogForm,
-    ) -> Result<bool, Error> {
-        let Some(mut opened) = OpenedKey::at(call, key, Access::Write)? else {
-            return Ok(false);
-        };
+    ) -> bool {
         let would_wait = || self.block.is_some() && call.may_block();
-        Ok(opened.queue_for(source).deliver(pop, would_wait, log_as, |deliveries, queue| {
-            let jobs = deliveries.iter().map(|delivery| DeliveredJob::of(delivery, queue));
-            reply::deliveries(call.replies(), self.shape, self.pop.mode, key.bytes(), jobs);
-        }))
+        let reply = |taken: &Deliveries, queue: &Queue| self.reply(call, key, taken, queue);
+        opened.queue_for(source).deliver(pop, would_wait, log_as, reply)
+    }
+
+    /// The same, logged as a DQ.POP that says no more than what it takes.
+    pub fn deliver_and_log_pop(&self, call: &Call, opened: (Arg, &mut OpenedKey)) -> bool {
+        let args = log::pop_args(&self.pop);
+        let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+        let log_as = LogForm::Command(log::POP, &args);
+        self.deliver(call, opened, Source::Client, &self.pop, log_as)
+    }
+
+    /// Finishes, and hands out what can be had then; false, without a reply, when nothing can. It is
+    /// one change, and one entry of the log. Where clients wait at the key it is two: what the first
+    /// sets free is theirs.
+    pub fn finish_and_deliver(
+        &mut self,
+        call: &Call,
+        (key, opened): (Arg, &mut OpenedKey),
+        source: Source,
+    ) -> bool {
+        if source == Source::Client && opened.consumers() > 0 {
+            self.finish(opened);
+            return self.deliver_and_log_pop(call, (key, opened));
+        }
+        let claims = self.finish.take().map(|finish| finish.claims.claims).unwrap_or_default();
+        let both = FinishAndPop { finish: Finish { claims }, pop: self.pop };
+        opened.queue_for(source).change(&both, LogForm::AsSent, |outcome, queue| {
+            self.shape.finished = Some(outcome.finished.0);
+            let has_any = !outcome.taken.is_empty();
+            if has_any {
+                self.reply(call, key, &outcome.taken, queue);
+            }
+            has_any
+        })
+    }
+
+    /// Finishes, in a change of its own: every reply says how many it were.
+    pub fn finish(&mut self, opened: &mut OpenedKey) {
+        let Some(FinishFirst { claims: CountedClaims { claims, args }, .. }) = self.finish.take()
+        else {
+            return;
+        };
+        let args = args.bytes_of_next(2 * claims.len());
+        let (finish, log_as) = (Finish { claims }, LogForm::Command(log::FINISH, &args));
+        let open = opened.queue_for(Source::Client);
+        self.shape.finished = Some(open.change(&finish, log_as, |finished, _| finished.0));
+    }
+
+    fn reply(&self, call: &Call, key: Arg, taken: &Deliveries, queue: &Queue) {
+        let jobs = taken.iter().map(|delivery| DeliveredJob::of(delivery, queue));
+        reply::deliveries(call.replies(), self.shape, self.pop.mode, key.bytes(), jobs);
     }
 
     /// There was nothing: waits, or replies so.
@@ -98,7 +187,7 @@ impl<'c> Consumer<'c> {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
                 opened::wait(call, keys, &self.pop, self.shape, timeout);
             }
-            Some(_) | None => call.replies().null(),
+            Some(_) | None => reply::nothing(call.replies(), self.shape),
         }
     }
 }

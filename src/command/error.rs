@@ -23,6 +23,11 @@ pub enum Error {
     /// An option with fewer values than it needs, and what these are.
     #[error("ERR option {option} needs two values: {values}")]
     NoPair { option: &'static str, values: &'static str },
+    /// An option that says how many jobs it finishes, and names fewer.
+    #[error("ERR option {option} {count} needs an id and a lease, {count} times")]
+    TooFewClaims { option: &'static str, count: usize },
+    #[error("ERR the key of FINISH must be one of the command's keys")]
+    FinishKey,
     /// A state where an option is looked for, in a command that takes STATE.
     #[error("ERR unknown option {}: a state needs STATE before it", Quoted(.0))]
     BareState(Vec<u8>),

@@ -3,6 +3,8 @@
 
 /// The bodies of DQ.MADD together.
 pub const ADD_MANY_BYTES_MAX: usize = 16 << 20;
+/// Of FINISH in DQ.POP.
+pub const CLAIMS_MAX: u64 = 10_000;
 pub const KICK_JOBS_MAX: usize = 10_000;
 pub const PURGE_JOBS_DEFAULT: usize = 1_000;
 pub const PURGE_JOBS_MAX: usize = 10_000;

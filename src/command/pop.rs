@@ -1,4 +1,5 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]`
+//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]
+//! [FINISH n id lease [id lease ...]]`
 //!
 //! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
 //! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
@@ -11,6 +12,9 @@
 //! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their
 //! turn, or to be kicked. Those that are reserved or done, and those that there aren't, are left
 //! out. What holds the queue back (PAUSE, CONCURRENCY, RATE) holds them back, too.
+//!
+//! FINISH finishes these n jobs before, as DQ.FINISH does, whether or not there is another one; it is
+//! not for ID. The reply is then an array of two: how many it finished, and the reply without it.
 //!
 //! Replies with an array of `[id, body, lease, attempt]`; with nil when nothing is ready. WITHDUE
 //! adds the due time of each: of a job with a schedule, the time that it runs for, the same at each
@@ -26,6 +30,7 @@ use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
+use crate::services::change::frame::Source;
 use crate::services::change::log::{self, LogForm, LoggedCircumstances};
 use crate::services::keys::opened::{source_of, OpenedKey};
 
@@ -37,33 +42,47 @@ impl Handler for Pop {
         name: c"dq.pop",
         summary: c"Takes the next ready jobs of a queue, each under a lease",
         complexity:
-            c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out",
+            c"O(M*log(N)) with N being the number of jobs in the queue and M the number handed out and finished",
         since: Spec::SINCE_0_1,
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]",
+        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]] \
+            [FINISH n id lease [id lease ...]]",
     };
 
     fn run(call: &Call) -> Result<(), Error> {
         let source = source_of(call);
         let mut args = ArgReader::of(call, &Self::SPEC, source);
         let key = args.require()?;
-        let consumer = Consumer::parse(args, Keys::One)?;
-        let has_any = match consumer.by_id() {
-            Some(pop) => {
-                let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
-                let args = log::pop_by_id_args(&pop, &ttr);
-                let log_as = LogForm::Command(log::POP, &args);
-                consumer.deliver(call, key, source, &pop, log_as)?
-            }
-            None => consumer.deliver(call, key, source, &consumer.pop, LogForm::AsSent)?,
+        let mut consumer = Consumer::parse(args, Keys::One)?;
+        let has_any = match OpenedKey::at(call, key, Access::Write)? {
+            Some(mut opened) => serve(call, &mut consumer, (key, &mut opened), source),
+            None => false,
         };
         if !has_any {
             consumer.wait(call, &[key], source);
         }
         Ok(())
     }
+}
+
+/// False, without a reply, when there is nothing.
+fn serve(
+    call: &Call,
+    consumer: &mut Consumer,
+    opened: (Arg, &mut OpenedKey),
+    source: Source,
+) -> bool {
+    if let Some(pop) = consumer.by_id() {
+        let ttr = pop.ttr.map_or(String::new(), |ttr| ttr.as_u64().to_string());
+        let args = log::pop_by_id_args(&pop, &ttr);
+        return consumer.deliver(call, opened, source, &pop, LogForm::Command(log::POP, &args));
+    }
+    if consumer.has_finish() {
+        return consumer.finish_and_deliver(call, opened, source);
+    }
+    consumer.deliver(call, opened, source, &consumer.pop, LogForm::AsSent)
 }
 
 impl Pop {
@@ -78,9 +97,13 @@ impl Pop {
         let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
             return Ok(false);
         };
-        match consumer.by_id() {
-            Some(by_id) => opened.replay_entry(logged, &by_id),
-            None => opened.replay_entry(logged, &consumer.pop),
+        let pop = consumer.pop;
+        if let Some(by_id) = consumer.by_id() {
+            opened.replay_entry(logged, &by_id);
+        } else if let Some(both) = consumer.into_finish_and_pop() {
+            opened.replay_entry(logged, &both);
+        } else {
+            opened.replay_entry(logged, &pop);
         }
         Ok(true)
     }

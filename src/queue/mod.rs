@@ -65,7 +65,7 @@ pub use kernel::watch::{FinalResult, JobNews};
 pub use lines::counts::Counts;
 pub use memory::defrag::Defragmenter;
 pub use operation::add_many::{AddMany, AddedMany, OneOfMany, Refusal, Times, ADD_MANY_MAX};
-pub use operation::consume::{Pop, PopById, POP_JOBS_MAX};
+pub use operation::consume::{FinishAndPop, FinishedAndTaken, Pop, PopById, POP_JOBS_MAX};
 pub use operation::depend::Settle;
 pub use operation::done::{Done, DoneOutcome, DONE_ADDS_MAX};
 pub use operation::leaving::NextToLeave;

@@ -12,7 +12,7 @@ use crate::draw::{clock, turns};
 use crate::log::{Compared, Entry, Follower, LoggedCircumstances};
 use crate::operation::Turn;
 use crate::pair::Pair;
-use crate::told::{Command, LAST};
+use crate::told::{Command, Outcome, LAST};
 use crate::{OTHER_SEED, TURNS};
 
 /// What is wrong with one entry, where it is heard.
@@ -94,8 +94,14 @@ fn are_same(one: &Queue, other: &Queue) -> bool {
         && one.jobs().map(uncreated).eq(other.jobs().map(uncreated))
 }
 
+/// Whether a follower that lacks a job may add it here instead: in the same millisecond, and as one
+/// of as many, which is all that the check takes in.
+fn makes_up(entry: &Entry) -> bool {
+    matches!(&entry.outcome, Outcome::Alike(ids) if ids.iter().any(Option::is_none))
+}
+
 /// Plays the rest of a log with a fault in its first entry, beside one without. Who follows has
-/// heard what was before.
+/// heard what was before. None where the fault can't be made, or be made up for.
 fn noticed(follower: &Follower, rest: &[Entry], fault: Fault) -> Option<Noticed> {
     let (mut faulty, mut faithful) = (follower.clone(), follower.clone());
     let (first, rest) = rest.split_first()?;
@@ -109,6 +115,9 @@ fn noticed(follower: &Follower, rest: &[Entry], fault: Fault) -> Option<Noticed>
         let (compared, _) = faulty.hear(entry);
         faithful.follow(entry);
         if compared == Compared::Unsaid {
+            if makes_up(entry) {
+                return None;
+            }
             continue;
         }
         told += 1;

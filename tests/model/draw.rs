@@ -324,6 +324,13 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     let count = prop_oneof![12 => Just(1usize), 4 => 2..6usize, 1 => 100..240usize];
     let pop = (count, prop::option::of(ttr()), prop::bool::weighted(0.2));
     let pop = pop.prop_map(|(count, ttr, no_ack)| Operation::Pop { count, ttr, no_ack });
+    let both = (several(claim()), 1..4usize, prop::option::of(ttr()), prop::bool::weighted(0.2));
+    let both = both.prop_map(|(claims, count, ttr, no_ack)| Operation::FinishAndPop {
+        claims,
+        count,
+        ttr,
+        no_ack,
+    });
     let when = prop_oneof![
         4 => Just(When::AfterBackoff),
         4 => span().prop_map(When::After),
@@ -350,7 +357,8 @@ fn of_workers() -> impl Strategy<Value = Operation> {
     let bury = bury.prop_map(|(claim, reason)| Operation::Bury { claim, reason });
     let count = prop_oneof![4 => 1..5usize, 1 => 5..300usize];
     prop_oneof![
-        60 => pop,
+        50 => pop,
+        20 => both,
         10 => by_id,
         20 => several(claim()).prop_map(Operation::Finish),
         20 => done(),

@@ -86,6 +86,12 @@ pub enum Operation {
         ttr: Option<u64>,
         no_ack: bool,
     },
+    FinishAndPop {
+        claims: Vec<Claim>,
+        count: usize,
+        ttr: Option<u64>,
+        no_ack: bool,
+    },
     PopById {
         jobs: Vec<Which>,
         ttr: Option<u64>,
@@ -329,6 +335,12 @@ impl Operation {
             Operation::Pop { count, ttr, no_ack } => {
                 Command::Pop { count: *count, ttr: *ttr, no_ack: *no_ack }
             }
+            Operation::FinishAndPop { claims, count, ttr, no_ack } => Command::FinishAndPop {
+                claims: claims.iter().map(|claim| claim.told(reference)).collect(),
+                count: *count,
+                ttr: *ttr,
+                no_ack: *no_ack,
+            },
             Operation::Finish(claims) => Command::Finish {
                 claims: claims.iter().map(|claim| claim.told(reference)).collect(),
             },

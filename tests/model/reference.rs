@@ -108,13 +108,18 @@ impl Reference {
         let outcome = match command {
             Command::Add(add) => self.add(now, defaults, add, seen),
             Command::Alike { adds, .. } => self.add_alike(now, defaults, adds, seen),
-            Command::Pop { count, ttr, no_ack } => {
-                let mut passed_over = 0;
-                let pops = (0..*count)
-                    .map_while(|_| self.pop(now, *ttr, *no_ack, &mut passed_over))
-                    .collect();
-                self.check_rate();
-                Outcome::HandedOut(pops, passed_over)
+            Command::Pop { count, ttr, no_ack } => self.pop_all(now, *count, *ttr, *no_ack),
+            Command::FinishAndPop { claims, count, ttr, no_ack } => {
+                let finish = |queue: &mut Self, claim: &Claim| {
+                    queue.finish(now, claim, &Finishing::default())
+                };
+                let finished = jobs_of(&self.each(claims, finish)) as usize;
+                if finished > 0 {
+                    self.end_change(now, budget);
+                    self.tidy_groups(self.clock, now);
+                }
+                let taken = self.pop_all(now, *count, *ttr, *no_ack);
+                Outcome::FinishedAndTaken(finished, Box::new(self.or_set_back(now, taken)))
             }
             Command::Finish { claims } => {
                 self.each(claims, |queue, claim| queue.finish(now, claim, &Finishing::default()))
@@ -180,9 +185,7 @@ impl Reference {
                 Outcome::Yes
             }
         };
-        let is_noticed = matches!(outcome, Outcome::HandedOut(..)) && !outcome.has_changed();
-        let outcome =
-            if is_noticed && self.is_set_back_for_groups(now) { Outcome::SetBack } else { outcome };
+        let outcome = self.or_set_back(now, outcome);
         if outcome.has_changed() {
             self.end_change(now, budget);
             self.tidy_groups(self.clock, now);
@@ -191,6 +194,23 @@ impl Reference {
             self.last_lease = last_lease;
         }
         outcome
+    }
+
+    fn pop_all(&mut self, now: u64, count: usize, ttr: Option<u64>, no_ack: bool) -> Outcome {
+        let mut passed_over = 0;
+        let pops = (0..count).map_while(|_| self.pop(now, ttr, no_ack, &mut passed_over)).collect();
+        self.check_rate();
+        Outcome::HandedOut(pops, passed_over)
+    }
+
+    /// A pop that comes to nothing notices that the clock was set back.
+    fn or_set_back(&self, now: u64, outcome: Outcome) -> Outcome {
+        let is_noticed = matches!(outcome, Outcome::HandedOut(..)) && !outcome.has_changed();
+        if is_noticed && self.is_set_back_for_groups(now) {
+            Outcome::SetBack
+        } else {
+            outcome
+        }
     }
 
     fn each<T>(&mut self, all: &[T], mut one: impl FnMut(&mut Self, &T) -> bool) -> Outcome {

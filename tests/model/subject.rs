@@ -110,6 +110,14 @@ impl Subject {
                 let mode = mode(*no_ack);
                 self.pop(told, &core::Pop { count: *count, ttr: ttr.map(millis), mode }, calendar)
             }
+            Command::FinishAndPop { claims, count, ttr, no_ack } => {
+                let claims = claims.iter().map(claim).collect();
+                let pop = core::Pop { count: *count, ttr: ttr.map(millis), mode: mode(*no_ack) };
+                let both = core::FinishAndPop { finish: core::Finish { claims }, pop };
+                let outcome = queue.apply_by(told, &both, calendar);
+                let taken = Box::new(handed_out(queue, &outcome.taken));
+                Outcome::FinishedAndTaken(outcome.finished.0, taken)
+            }
             Command::PopById { ids, ttr, no_ack } => {
                 let (ids, mode) = (all(ids), mode(*no_ack));
                 let pop = core::PopById { ids: &ids, ttr: ttr.map(millis), mode };
@@ -223,22 +231,25 @@ impl Subject {
         calendar: &mut dyn core::Calendar,
     ) -> Outcome {
         let deliveries = self.queue.apply_by(told, pop, calendar);
-        assert_eq!(deliveries.len(), deliveries.iter().count());
-        let queue = &self.queue;
-        let handed = deliveries.iter().map(|delivery| {
-            let (id, body) = delivery.id_and_body(queue);
-            let (id, body) = (id.bytes().to_vec(), body.to_vec());
-            let lease = delivery.lease.number();
-            let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
-            Handed { id, body, lease, attempt: delivery.attempt, end, due }
-        });
-        let outcome = Outcome::HandedOut(handed.collect(), deliveries.passed_over());
-        let is_set_back = deliveries.has_changed() && !outcome.has_changed();
-        if is_set_back {
-            Outcome::SetBack
-        } else {
-            outcome
-        }
+        handed_out(&self.queue, &deliveries)
+    }
+}
+
+fn handed_out(queue: &core::Queue, deliveries: &core::Deliveries) -> Outcome {
+    assert_eq!(deliveries.len(), deliveries.iter().count());
+    let handed = deliveries.iter().map(|delivery| {
+        let (id, body) = delivery.id_and_body(queue);
+        let (id, body) = (id.bytes().to_vec(), body.to_vec());
+        let lease = delivery.lease.number();
+        let (end, due) = (delivery.end.unix_ms(), delivery.due.unix_ms());
+        Handed { id, body, lease, attempt: delivery.attempt, end, due }
+    });
+    let outcome = Outcome::HandedOut(handed.collect(), deliveries.passed_over());
+    let is_set_back = deliveries.has_changed() && !outcome.has_changed();
+    if is_set_back {
+        Outcome::SetBack
+    } else {
+        outcome
     }
 }
 

@@ -249,6 +249,13 @@ pub enum Command {
     Finish {
         claims: Vec<Claim>,
     },
+    /// The second one behind the first.
+    FinishAndPop {
+        claims: Vec<Claim>,
+        count: usize,
+        ttr: Option<u64>,
+        no_ack: bool,
+    },
     PopById {
         ids: Vec<Bytes>,
         ttr: Option<u64>,
@@ -317,6 +324,7 @@ impl Command {
             Command::Alike { .. } => "add alike",
             Command::Pop { no_ack: false, .. } => "pop",
             Command::Pop { .. } => "pop noack",
+            Command::FinishAndPop { .. } => "finish and pop",
             Command::PopById { .. } => "pop by id",
             Command::Finish { .. } => "finish",
             Command::Done { .. } => "done",
@@ -358,6 +366,8 @@ pub enum Outcome {
     },
     /// And how many were too late for that, which come back.
     HandedOut(Vec<Handed>, usize),
+    /// So many are finished, and then that was handed out.
+    FinishedAndTaken(usize, Box<Outcome>),
     /// Nothing is handed out; but the clock was set back, and groups hear of it.
     SetBack,
     /// So many jobs.
@@ -411,6 +421,7 @@ impl Outcome {
             | Outcome::Unconnected(_) => false,
             Outcome::Alike(ids) => ids.iter().any(Option::is_some),
             Outcome::Over { was_there } => *was_there,
+            Outcome::FinishedAndTaken(finished, taken) => *finished > 0 || taken.has_changed(),
             Outcome::HandedOut(handed, passed_over) => !handed.is_empty() || *passed_over > 0,
             Outcome::Yes
             | Outcome::SetBack

@@ -54,6 +54,8 @@ enum Kind {
     AddAfter,
     Pop,
     Finish,
+    /// As many are finished as are taken.
+    PopFinish,
     /// Of jobs that another one waits for, each: it goes on waiting, or is ready then.
     FinishEdge,
     FinishLastEdge,
@@ -78,7 +80,7 @@ const fn limited(name: &'static str, title: &'static str, jobs: usize) -> Worklo
     Workload { name, title, jobs, kind: Kind::Pop, crowd: None, first }
 }
 
-pub const WORKLOADS: [Workload; 15] = [
+pub const WORKLOADS: [Workload; 17] = [
     single("ping", "PING", Kind::Ping),
     single("set", "SET", Kind::Set),
     single("xadd", "XADD", Kind::StreamAdd),
@@ -94,6 +96,8 @@ pub const WORKLOADS: [Workload; 15] = [
     single("finish", "DQ.FINISH", Kind::Finish),
     batches("pop-16", "DQ.POP COUNT 16, a job", Kind::Pop, BATCH),
     batches("finish-16", "DQ.FINISH of 16, a job", Kind::Finish, BATCH),
+    single("pop-finish", "DQ.POP FINISH 1", Kind::PopFinish),
+    batches("pop-16-finish-16", "DQ.POP COUNT 16 FINISH 16, a job", Kind::PopFinish, BATCH),
 ];
 
 /// What schedules, groups and limits cost. Counted only where they are asked for: a million jobs
@@ -147,13 +151,18 @@ impl Workload {
             return Ok(self.commands(N, &[]));
         }
         let first = match self.kind {
-            Kind::Pop | Kind::Finish | Kind::FinishEdge | Kind::FinishLastEdge => 0,
+            Kind::Pop
+            | Kind::Finish
+            | Kind::PopFinish
+            | Kind::FinishEdge
+            | Kind::FinishLastEdge => 0,
             _ => {
                 driver.run(&self.commands(0, &[]), self.jobs)?;
                 return Ok(self.commands(N, &[]));
             }
         };
-        for start in [first, N] {
+        let is_both = matches!(self.kind, Kind::PopFinish);
+        for start in (first..if is_both { 4 * N } else { 2 * N }).step_by(N) {
             driver
                 .run(&(start..start + N).map(|number| add(number, &[])).collect::<Vec<_>>(), 1)?;
         }
@@ -230,6 +239,7 @@ impl Workload {
             Kind::Finish | Kind::FinishEdge | Kind::FinishLastEdge => {
                 deliveries.chunks(self.jobs).map(finish).collect()
             }
+            Kind::PopFinish => deliveries.chunks(self.jobs).map(pop_finish).collect(),
         }
     }
 }
@@ -272,11 +282,25 @@ fn take_all(driver: &mut Driver) -> Result<Vec<Delivery>> {
     Ok(deliveries)
 }
 
+fn claims(deliveries: &[Delivery]) -> impl Iterator<Item = &[u8]> {
+    deliveries.iter().flat_map(|delivery| [&*delivery.id, &*delivery.lease])
+}
+
 fn finish(deliveries: &[Delivery]) -> Vec<u8> {
     let mut words: Vec<&[u8]> = vec![b"DQ.FINISH", b"queue"];
-    for delivery in deliveries {
-        words.extend([&*delivery.id, &*delivery.lease]);
+    words.extend(claims(deliveries));
+    command(&words)
+}
+
+/// These are finished, and as many others taken.
+fn pop_finish(deliveries: &[Delivery]) -> Vec<u8> {
+    let count = deliveries.len().to_string();
+    let mut words: Vec<&[u8]> = vec![b"DQ.POP", b"queue"];
+    if deliveries.len() > 1 {
+        words.extend([b"COUNT", count.as_bytes()]);
     }
+    words.extend([b"FINISH", count.as_bytes()]);
+    words.extend(claims(deliveries));
     command(&words)
 }
 

@@ -86,25 +86,33 @@ impl Queue {
         self.reindex_if_clock_went_back(circumstances.now);
         let had_pending = self.has_pending();
         let outcome = operation.run(self, circumstances.now, calendar);
-        if outcome.has_changed() {
-            let is_plain = self.edges.is_none() && self.groups.is_none();
-            if !is_plain && !O::IS_RECORD {
-                let SettleBudget { of_operation, of_slice } = self.settle_budget;
-                let budget = match O::CARRIES_OUT {
-                    CarriesOut::OneSlice => of_slice,
-                    CarriesOut::All if had_pending => 0,
-                    CarriesOut::All => of_operation,
-                };
-                self.carry_out_rest(circumstances.now, budget);
-            }
-        } else {
+        if !outcome.has_changed() {
             self.ledger.roll_back(&before);
+        } else if !O::IS_RECORD {
+            self.follow_up(circumstances.now, O::CARRIES_OUT, had_pending);
         }
         outcome
     }
 
-    /// After an operation that changed the queue: what it meant for jobs that wait for others, and
-    /// for groups.
+    /// After a change: what it means for jobs that wait for others, and for groups.
+    #[inline(always)]
+    pub(in crate::queue) fn follow_up(
+        &mut self,
+        now: Time,
+        carries_out: CarriesOut,
+        had_pending: bool,
+    ) {
+        if self.edges.is_some() || self.groups.is_some() {
+            let SettleBudget { of_operation, of_slice } = self.settle_budget;
+            let budget = match carries_out {
+                CarriesOut::OneSlice => of_slice,
+                CarriesOut::All if had_pending => 0,
+                CarriesOut::All => of_operation,
+            };
+            self.carry_out_rest(now, budget);
+        }
+    }
+
     #[inline(never)]
     fn carry_out_rest(&mut self, now: Time, budget: u32) {
         self.carry_out(now, budget);

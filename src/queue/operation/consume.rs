@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::passed_over::PopBudget;
-use super::work::Finishing;
+use super::work::{Finish, Finishing};
 use crate::queue::groups::turns::NextJob;
 use crate::queue::kernel::change::Cause;
 use crate::queue::kernel::delivery::{Deliveries, Delivery, Mode};
 use crate::queue::kernel::job::Job;
-use crate::queue::kernel::operation::{Changed, Operation};
+use crate::queue::kernel::operation::{Affected, CarriesOut, Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::Transition;
 use crate::queue::lines::lanes::LaneCursor;
@@ -50,6 +50,20 @@ pub struct PopById<'a> {
     pub mode: Mode,
 }
 
+/// A [`Finish`], what follows from it, and then a [`Pop`], all at one time: what the finish makes
+/// ready may be taken. O(log n) for each job.
+#[derive(Clone, Debug)]
+pub struct FinishAndPop<'a> {
+    pub finish: Finish<'a>,
+    pub pop: Pop,
+}
+
+/// The outcome of a [`FinishAndPop`].
+pub struct FinishedAndTaken {
+    pub finished: Affected,
+    pub taken: Deliveries,
+}
+
 /// How jobs are handed out: for how long, and whether they are leased at all.
 #[derive(Clone, Copy)]
 struct DeliveryOptions {
@@ -84,6 +98,31 @@ impl Operation for PopById<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> Deliveries {
         self.deliver(queue, now, calendar).or_set_back(queue)
+    }
+}
+
+impl Changed for FinishedAndTaken {
+    fn has_changed(&self) -> bool {
+        self.finished.has_changed() || self.taken.has_changed()
+    }
+
+    fn deliveries(&self) -> Option<&Deliveries> {
+        Some(&self.taken)
+    }
+}
+
+impl Operation for FinishAndPop<'_> {
+    type Outcome = FinishedAndTaken;
+
+    const GIVES_LEASES: bool = true;
+
+    fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> FinishedAndTaken {
+        let had_pending = queue.has_pending();
+        let finished = self.finish.run(queue, now, calendar);
+        if finished.has_changed() {
+            queue.follow_up(now, CarriesOut::All, had_pending);
+        }
+        FinishedAndTaken { finished, taken: self.pop.run(queue, now, calendar) }
     }
 }
 

@@ -12,6 +12,7 @@
 //! | [`AddMany`](add_many::AddMany) | DQ.MADD | as Add, of each job | likewise |
 //! | [`Pop`](consume::Pop) | DQ.POP, DQ.MPOP, the timer for clients that wait | lease; remove, by NOACK; transition, of late runs | the lease counter, RATE, turns of groups |
 //! | [`PopById`](consume::PopById) | DQ.POP ID | as Pop, and a delayed or dead job is kicked first | likewise |
+//! | [`FinishAndPop`](consume::FinishAndPop) | DQ.POP FINISH | as Finish, then as Pop | likewise |
 //! | [`PassOver`](passed_over::PassOver) | the timer, before a sink | transition, of late runs | |
 //! | [`Finish`](work::Finish) | DQ.FINISH | remove; transition to done or to the next run | edges to the jobs that wait for it |
 //! | [`Done`](done::Done) | DQ.DONE | as Finish, then as Add | likewise, and a result |

@@ -28,6 +28,9 @@ pub const APPLY: &CStr = c"DQ.APPLY";
 /// The command for deliveries.
 pub const POP: &CStr = c"DQ.POP";
 
+/// The command for jobs that a POP has finished before it took others.
+pub const FINISH: &CStr = c"DQ.FINISH";
+
 /// The command for jobs that were given back.
 pub const RELEASE: &CStr = c"DQ.RELEASE";
 

@@ -16,7 +16,7 @@ use crate::services::host::Host;
 use crate::services::key_ref::{Access, QueueKey};
 use crate::services::live::{is_steady_primary, Live, LIVE};
 use crate::services::waiting::wish::{Shape, Wish};
-use crate::services::waiting::{serving, watching};
+use crate::services::waiting::{reply, serving, watching};
 
 /// The server's timeout is later than ours by this much: see [`servers_own_timeout`].
 const LATER_THAN_THE_TIMER: Duration = Duration::from_secs(2);
@@ -115,7 +115,7 @@ pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<
     let database = call.database();
     let places = keys.iter().map(|key| (database, key.into())).collect();
     if !wait_for(call, keys, Wish::jobs(*pop, shape, places), timeout) {
-        call.replies().null();
+        reply::nothing(call.replies(), shape);
     }
 }
 

@@ -15,7 +15,7 @@ use super::node::{ClientNumber, Node};
 use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
 use super::watch::{Verdict, Watching};
 
-const SHAPE: Shape = Shape { with_key: true, with_due: false };
+const SHAPE: Shape = Shape { with_key: true, with_due: false, finished: None };
 
 #[derive(Clone, Debug)]
 pub enum Command {

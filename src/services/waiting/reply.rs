@@ -16,6 +16,7 @@ pub fn deliveries<'j>(
     key: &[u8],
     jobs: impl ExactSizeIterator<Item = DeliveredJob<&'j [u8]>>,
 ) {
+    finished(replies, shape);
     if shape.with_key {
         replies.array(2);
         replies.bulk(key);
@@ -33,6 +34,21 @@ pub fn deliveries<'j>(
         if shape.with_due {
             replies.integer(job.occurrence.unix_ms());
         }
+    }
+}
+
+/// Nothing could be had.
+pub fn nothing(replies: Replies, shape: Shape) {
+    finished(replies, shape);
+    replies.null();
+}
+
+/// How many jobs were finished, where that was asked for: what else is replied follows.
+#[inline(always)]
+fn finished(replies: Replies, shape: Shape) {
+    if let Some(finished) = shape.finished {
+        replies.array(2);
+        replies.integer(finished as u64);
     }
 }
 
@@ -54,7 +70,7 @@ pub fn unblocked(replies: Replies, wish: Option<Wish>) {
                 let jobs = delivered.jobs.iter().map(DeliveredJob::borrowed);
                 deliveries(replies, wish.shape, wish.terms.mode, &delivered.key_ref.1, jobs);
             }
-            None => replies.null(),
+            None => nothing(replies, wish.shape),
         },
         Some(Wish::Outcome(wish)) => match wish.told.get() {
             Some(JobOutcome::In(state, what)) => outcome(replies, state.name(), what.as_deref()),

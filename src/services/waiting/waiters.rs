@@ -293,7 +293,7 @@ mod tests {
     use crate::services::waiting::wish::Shape;
 
     const TERMS: Pop = Pop::ONE;
-    const SHAPE: Shape = Shape { with_key: false, with_due: false };
+    const SHAPE: Shape = Shape { with_key: false, with_due: false, finished: None };
 
     fn at(keys: &[&str]) -> Vec<KeyRef> {
         keys.iter().map(|key| (0, key.as_bytes().into())).collect()

@@ -25,6 +25,8 @@ pub struct Shape {
     pub with_key: bool,
     /// Each job has its due time as the last field.
     pub with_due: bool,
+    /// So many jobs were finished before: this number and the rest are an array of two.
+    pub finished: Option<usize>,
 }
 
 /// What a client waits for.

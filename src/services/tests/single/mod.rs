@@ -98,7 +98,7 @@ fn add(node: &Node, name: &[u8]) {
     });
 }
 
-const SHAPE: Shape = Shape { with_key: false, with_due: false };
+const SHAPE: Shape = Shape { with_key: false, with_due: false, finished: None };
 
 /// A client begins to wait.
 fn join(node: &Node, client: ClientNumber, pop: Pop) {
