@@ -81,10 +81,10 @@ class Workload:
             assert is_twice or str(reply).startswith(expected), (words, reply)
             return
         match words[0]:
-            case "DQ.POP" if reply:
-                self._got(words[1], reply)
-            case "DQ.MPOP" if reply:
-                self._got(*reply)
+            case "DQ.POP" | "DQ.MPOP":
+                taken = reply[1] if "FINISH" in words else reply
+                if taken:
+                    self._got(*([words[1], taken] if words[0] == "DQ.POP" else taken))
             case "EVAL" if isinstance(reply, list):
                 self._got(words[3], reply)
 
@@ -156,11 +156,20 @@ class Workload:
     def _pop(self, queue: str) -> Iterator[str | int]:
         yield from ("DQ.POP", queue)
         yield from self._terms()
+        yield from self._maybe_finish([queue])
 
     def _mpop(self, queue: str) -> Iterator[str | int]:
         queues = self._random.sample(self._queues, self._random.randint(1, len(self._queues)))
         yield from ("DQ.MPOP", len(queues), *queues)
         yield from self._terms()
+        yield from self._maybe_finish(queues, named=True)
+
+    def _maybe_finish(self, queues: list[str], *, named: bool = False) -> Iterator[str | int]:
+        last = self._deliveries[-5:] if self._random.random() < 0.3 else []
+        claims = [pair for queue, *pair in last if queue == queues[-1]]
+        if claims:
+            key = queues[-1:] if named else []
+            yield from ("FINISH", *key, len(claims), *(word for pair in claims for word in pair))
 
     def _terms(self) -> Iterator[str | int]:
         """The options of a consumer. It waits briefly: the same connection would have to add the

@@ -89,7 +89,8 @@ def test_its_own_place_is_its_own_again(room: Room) -> None:
 
 
 def test_the_finish_stands_before_the_wait(room: Room) -> None:
-    room.play("""
+    room.play(
+        """
         > DQ.ADD q a x KEEP 60000
         "a"
         > DQ.POP q
@@ -105,7 +106,9 @@ def test_the_finish_stands_before_the_wait(room: Room) -> None:
         > CLIENT UNBLOCK <id>
         (integer) 1
         worker< [1, (nil)]
-    """, id=room("worker").id)
+    """,
+        id=room("worker").id,
+    )
 
 
 def test_a_wait_that_times_out_says_how_many(room: Room) -> None:

@@ -65,8 +65,23 @@ async def work(client: Client, words: Words) -> None:
 
 
 async def take(client: Client, words: Words, keys: list[str]) -> list[Lease]:
-    """A batch may be finished at once; then there is nothing left to report about it."""
-    told = await client.do(*words.pop(keys), shape=shape(words))
+    """A batch may be finished at once, and others be taken with that: then there is nothing left to
+    report about it."""
+    leases = got(client, words, keys, await client.do(*words.pop(keys), shape=shape(words)))
+    while leases and words.often(0.3):
+        pop = words.pop(keys)
+        if "ID" in pop:
+            break
+        told = await client.do_all([words.finish_many(leases), pop], shape="finish")
+        leases = got(client, words, keys, told[1])
+    if len(leases) > 1 and words.often(0.5):
+        await client.do(*words.finish_many(leases), shape=shape(words))
+        return []
+    return leases
+
+
+def got(client: Client, words: Words, keys: list[str], told: Any) -> list[Lease]:
+    """The leases of a delivery."""
     if not isinstance(told, list) or not told:
         return []
     key, jobs = (keys[0], told) if len(keys) == 1 else told
@@ -75,9 +90,6 @@ async def take(client: Client, words: Words, keys: list[str]) -> list[Lease]:
     words.memory.backlog[client.db, key] = words.memory.backlog.get((client.db, key), 0) - len(
         leases
     )
-    if len(leases) > 1 and words.often(0.5):
-        await client.do(*words.finish_many(leases), shape=shape(words))
-        return []
     return leases
 
 

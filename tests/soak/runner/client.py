@@ -9,6 +9,8 @@ Shapes in which a command is sent:
     many     mark, one DQ.MADD of these DQ.ADDs, which have the same options, mark; written down as a script,
              for nothing comes between its jobs either
     burst    mark, commands, mark in one write
+    finish   mark, the DQ.POP or DQ.MPOP with the FINISH of the DQ.FINISH before it, mark; written down as
+             a burst of both, for consumers that wait are served between them
 """
 
 import asyncio
@@ -103,7 +105,7 @@ class Client:
             told = op.told
             # All were refused for the last of them: no history of DQ.ADDs says that.
             if not (shape == "many" and is_full(told)):
-                op.shape = "script" if shape == "many" else shape
+                op.shape = {"many": "script", "finish": "burst"}.get(shape, shape)
                 cluster.write(slim(op))
         if told is None:
             raise Lost(op.lost)
@@ -167,6 +169,12 @@ class Client:
                 op.told = in_all(await futures[1], len(op.say))
                 with contextlib.suppress(ConnectionError):
                     op.after = marked(await futures[2])
+            case "finish":
+                futures = connection.send(before, finish_and_pop(*op.say), after)
+                op.before = marked(await futures[0])
+                op.told = in_all(await futures[1], 2)
+                with contextlib.suppress(ConnectionError):
+                    op.after = marked(await futures[2])
             case "script":
                 words = itertools.chain.from_iterable(
                     [len(command), *command] for command in op.say
@@ -209,6 +217,13 @@ def many(adds: list[Command]) -> Command:
     """The DQ.MADD that comes to the same."""
     jobs = [word for add in adds for word in add[2:4]]
     return ["DQ.MADD", adds[0][1], len(adds), *jobs, *adds[0][4:]]
+
+
+def finish_and_pop(finish: Command, pop: Command) -> Command:
+    """The command that does both."""
+    _, key, *claims = finish
+    named = [key] if pop[0] == "DQ.MPOP" else []
+    return [*pop, "FINISH", *named, len(claims) // 2, *claims]
 
 
 def is_full(told: list[Any] | None) -> bool:
