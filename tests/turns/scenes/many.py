@@ -69,6 +69,11 @@ def batches(s: Subject, jobs: int) -> None:
                 s.call("DQ.FINISH", "q", *(word for job in taken for word in (job[0], job[2])))
                 == BATCH_JOBS
             )
+        taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
+        claims = [word for job in taken for word in (job[0], job[2])]
+        with s.turn("POP COUNT 10000 FINISH of 10,000", BATCH):
+            finished, _ = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "FINISH", BATCH_JOBS, *claims)
+        assert finished == BATCH_JOBS
         with s.turn("POP COUNT 10000 NOACK", BATCH):
             s.call("DQ.POP", "q", "COUNT", BATCH_JOBS, "NOACK")
         taken = s.call("DQ.POP", "q", "COUNT", BATCH_JOBS)
