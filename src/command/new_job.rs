@@ -45,10 +45,11 @@ pub fn read_many<'c>(args: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
     Ok(AddMany { like, jobs, times })
 }
 
+#[inline]
 fn id_and_body<'c>(args: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
     let id = match args.require()?.bytes() {
         b"*" => None,
-        id => Some(Id::new(id).ok_or(Error::IdLength)?),
+        id => Some(Id::new(id).ok_or_else(|| Error::IdLength)?),
     };
     let body = args.require()?.bytes();
     Ok((id, args.check_body(body)?))

@@ -23,6 +23,7 @@
 //! horizon.
 
 pub mod held;
+mod many;
 pub mod order;
 
 use super::buckets::{BucketListener, BucketNumber, Buckets, NewEntry};

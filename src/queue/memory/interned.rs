@@ -69,6 +69,16 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         Some(self.recent)
     }
 
+    /// So many more jobs have a value that some job has.
+    pub fn take_again(&mut self, number: Slot, jobs: u32) {
+        if let Some(shared) =
+            self.shared.get_mut(number).or_impossible("a value that is used is there")
+        {
+            shared.users += jobs;
+            self.users += jobs;
+        }
+    }
+
     /// One job fewer has the value. The last one removes it.
     pub fn drop_reference(&mut self, number: Slot) {
         let shared = self.shared.get_mut(number).or_impossible("a value that is used is there");
