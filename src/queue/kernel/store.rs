@@ -290,6 +290,23 @@ impl Store {
         })
     }
 
+    /// Takes the lease from a job of [`Store::lease_plain`] that isn't kept once it is finished.
+    /// `None`, with nothing done, for any other job.
+    #[inline]
+    pub fn end_plain_lease(&mut self, slot: Slot) -> Option<(u8, BucketNumber, Option<Lease>)> {
+        let job = self.pool.get_mut(slot)?;
+        let number = job.details()?;
+        let details = self.details.get(number).filter(|details| details.are_plain_lease())?;
+        let (policy, lease) = (details.policy, details.progress().lease);
+        let terms = self.policies.get(policy)?;
+        if terms.has_group() || !terms.keep.is_zero() {
+            return None;
+        }
+        job.set_policy(policy);
+        self.details.remove(number);
+        Some((terms.priority, job.bucket, lease))
+    }
+
     /// Changes the policy of a job without details.
     pub fn change_policy(
         &mut self,
