@@ -86,6 +86,7 @@ impl<'c> ArgReader<'c> {
     }
 
     /// An id and its lease, or `*`.
+    #[inline(always)]
     pub fn require_claim(&mut self) -> Result<Claim<'c>, Error> {
         Ok(Claim { id: self.require_id()?, lease: parse_lease(self.require()?.bytes())? })
     }
@@ -438,6 +439,7 @@ macro_rules! options {
 pub(super) use {option, options};
 
 /// A lease's number, or `None` for `*`.
+#[inline]
 fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
     if word == b"*" {
         return Ok(None);

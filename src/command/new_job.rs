@@ -45,7 +45,7 @@ pub fn read_many<'c>(args: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
     Ok(AddMany { like, jobs, times })
 }
 
-#[inline]
+#[inline(always)]
 fn id_and_body<'c>(args: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
     let id = match args.require()?.bytes() {
         b"*" => None,

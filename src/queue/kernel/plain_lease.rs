@@ -55,7 +55,7 @@ impl Queue {
             return None;
         }
         let (priority, bucket, lease) = self.store.end_plain_lease(slot)?;
-        if !self.lanes.remove(MainLine::Lane(priority), slot, bucket, &mut self.store) {
+        if !self.lanes.remove_from_lane(priority, slot, bucket, &mut self.store) {
             impossible("a leased job was not in its lane");
         }
         let before = Former { lease, ..Former::default() };

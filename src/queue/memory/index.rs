@@ -187,7 +187,7 @@ impl Index {
         };
         let first = self.head(last);
         self.pop_chain();
-        let Some(old) = sibling(last) else { return };
+        let Some(old) = sibling(last).filter(|_| first != NO_SLOT) else { return };
         // They come before those that stayed.
         let mut next = first;
         while let Some(value) = values.get_mut(next) {

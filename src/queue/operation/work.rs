@@ -265,6 +265,7 @@ impl Queue {
     }
 
     /// The job, if this is a claim to its latest delivery.
+    #[inline]
     pub(in crate::queue) fn claimed(&self, claim: &Claim) -> Option<Slot> {
         let slot = self.store.find(claim.id)?;
         let progress = self.store.details_of(slot)?.progress();
