@@ -75,6 +75,15 @@ impl<'c> ArgReader<'c> {
         Id::new(self.require()?.bytes()).ok_or_else(|| Error::IdLength)
     }
 
+    /// An id; none for `*`.
+    #[inline(always)]
+    pub fn require_id_or_star(&mut self) -> Result<Option<Id<'c>>, Error> {
+        match self.require()?.bytes() {
+            b"*" => Ok(None),
+            id => Id::new(id).map(Some).ok_or_else(|| Error::IdLength),
+        }
+    }
+
     /// All arguments that are left, of which there has to be one: ids.
     pub fn require_ids(&mut self) -> Result<Ids<'c>, Error> {
         let mut ids = Ids::with_capacity(self.remaining());
@@ -473,9 +482,9 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
 /// eight digits in one: D. Lemire, "Quickly parsing eight digits", 2018.)
 fn eight_digits(word: [u8; 8]) -> Option<u64> {
     const EACH: u64 = 0x0101_0101_0101_0101;
-    let digits = u64::from_le_bytes(word) ^ EACH * u64::from(b'0');
+    let digits = u64::from_le_bytes(word) ^ (EACH * u64::from(b'0'));
     // The highest bit of a byte is set, or comes to be, where the byte is no digit.
-    if (digits | digits.wrapping_add(EACH * (0x7f - 9))) & EACH * 0x80 != 0 {
+    if (digits | digits.wrapping_add(EACH * (0x7f - 9))) & (EACH * 0x80) != 0 {
         return None;
     }
     let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;

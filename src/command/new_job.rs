@@ -47,10 +47,7 @@ pub fn read_many<'c>(args: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
 
 #[inline(always)]
 fn id_and_body<'c>(args: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
-    let id = match args.require()?.bytes() {
-        b"*" => None,
-        id => Some(Id::new(id).ok_or_else(|| Error::IdLength)?),
-    };
+    let id = args.require_id_or_star()?;
     let body = args.require()?.bytes();
     Ok((id, args.check_body(body)?))
 }
