@@ -2,8 +2,8 @@
 //! totals, the checksum, the events, what watchers hear, and when the timer must come; so no
 //! operation can forget one of them. Who wants to hear of every change listens here.
 //!
-//! [`Queue::record_change`] is called by what gives a job its place (`put_job`, `put_plain`, `transition`,
-//! `lease_plain`) and by `remove`, and by nothing else.
+//! [`Queue::record_change`] is called by what gives a job its place (`place`, `put_plain`,
+//! `put_all_plain`, `lease_plain`), by what removes one (`remove`, `finish_plain`), and by nothing else.
 
 use super::change::{Cause, Change, Former, Standing};
 use super::queue::Queue;

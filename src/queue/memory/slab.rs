@@ -130,6 +130,7 @@ impl<T> Slab<T> {
     }
 
     /// Stores `value`. `None` if all 2^32 − 1 slots are taken.
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         let number = match self.open.last() {
             Some(number) => *number,
@@ -250,6 +251,7 @@ impl<T> Slab<T> {
         None
     }
 
+    #[cold]
     fn open_a_page(&mut self) -> Option<u32> {
         let number = u32::try_from(self.pages.len()).ok()?;
         // The last page would contain the slot that means "none".
