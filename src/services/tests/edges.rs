@@ -146,7 +146,7 @@ impl Account {
             let (id, order) = (self.freed.remove(0), self.next_event());
             let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Held;
             if let Some(job) = self.jobs.iter_mut().find(is_it).filter(|job| !job.waits()) {
-                job.wait_from(job.due_from + job.new.delay, order);
+                job.wait_from(job.new.due.counted_from(job.due_from), order);
             }
             self.record_lives(now);
         }
