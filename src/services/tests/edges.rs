@@ -131,6 +131,14 @@ impl Account {
         }
     }
 
+    /// An operation on a job whose last lease has run out notes the death first, for those that wait
+    /// for the job: what was on its way to a client that has gone comes back without a SETTLE before.
+    pub fn record_death(&mut self, now: u64, id: &[u8]) {
+        if self.job(id).is_some_and(|job| job.state(now) == State::Dead) {
+            self.record_life(now, id);
+        }
+    }
+
     /// Of those that have another place since it was looked last.
     pub fn record_lives(&mut self, now: u64) {
         let moved = self.jobs.iter().filter(|job| job.place().1 > self.noted);
