@@ -122,8 +122,8 @@ pub struct Account {
     pub finished: Vec<(Bytes, Option<Bytes>)>,
     /// Up to this event, it is known who is dead.
     pub noted: i64,
-    /// During a change: those that have stopped waiting.
-    pub freed: Vec<Bytes>,
+    /// During a change: those that have stopped waiting, and whether they wait to run now or are dead.
+    pub freed: Vec<(Bytes, Stage)>,
     /// During a DONE: others wait for these, or have waited.
     pub once_waited_for: Vec<Bytes>,
 }
@@ -386,14 +386,6 @@ impl Account {
             self.finish(now, (id, Some(lease)), (None, None));
         }
         Some(handed)
-    }
-
-    /// A job for which nobody says so.
-    pub fn die(&mut self, now: u64, id: &[u8]) {
-        let order = self.next_event();
-        let job = self.jobs.iter_mut().find(|job| job.new.id == id);
-        job.into_iter().for_each(|job| mark_dead(job, now, order));
-        self.record_life(now, id);
     }
 
     /// A dead job comes back at this due time.
