@@ -1,4 +1,4 @@
-//! QueryContext at whatever there is, in every way in which a client can, and seeing that it adds up.
+//! Looking at whatever there is, in every way in which a client can, and seeing that it adds up.
 
 use super::server::{Answer, Replied, Server, Word, ENCODING_VERSION};
 
@@ -9,12 +9,13 @@ const COPY: &[u8] = b"the copy";
 fn ask(server: &Server, command: &str, key: &[u8], rest: &str) -> Replied {
     let mut words: Vec<Word> = vec![command.into(), key.into()];
     words.extend(rest.split(' ').filter(|word| !word.is_empty()).map(|word| word.into()));
-    match server.run(0, &words) {
+    match server.run_in_turn(0, &words) {
         Answer::Replied(replied) => replied,
         other => panic!("{command} {rest}: {other:?}"),
     }
 }
 
+/// All in one turn: the timer doesn't come between two looks.
 pub fn at_everything(server: &Server) {
     at_info(server);
     let places: Vec<_> = server.digests().into_iter().map(|(place, _)| place).collect();
@@ -46,7 +47,7 @@ pub fn at_queue(server: &Server, key: &[u8]) {
     let ids = scan(server, key);
     assert_eq!(ids.len() as i64, all, "DQ.SCAN sees every job once");
     for id in ids.iter().take(3) {
-        let ask = |name: &str| server.run(0, &[name.into(), key.to_vec(), id.clone()]);
+        let ask = |name: &str| server.run_in_turn(0, &[name.into(), key.to_vec(), id.clone()]);
         assert!(matches!(ask("dq.get"), Answer::Replied(job) if !job.bulks.is_empty()));
         assert!(matches!(ask("dq.deps"), Answer::Replied(Replied { error: None, .. })));
     }
@@ -87,8 +88,8 @@ fn is_the_same_elsewhere(server: &Server, key: &[u8]) {
     assert!(digest_at(server, COPY).as_ref() == Some(&digest), "a copy is another queue");
     server.delete(0, COPY);
     let commands = server.rewrite(0, key);
-    // In one turn: while a server loads an AOF, the timer rests. It would forget groups for which
-    // only the rate counts, which comes last.
+    // While a server loads an AOF, the timer rests, too: it would forget groups for which only the
+    // rate counts, which comes last.
     for mut words in commands {
         words[1] = COPY.to_vec();
         let answer = server.run_in_turn(0, &words);

@@ -1,4 +1,4 @@
-//! ChangeHandler an input a little, so that what comes out is still read to its end: a session stays
+//! Changing an input a little, so that what comes out is still read to its end: a session stays
 //! lines of words, a payload keeps the lengths of its strings right. What a byte here or there does
 //! to these, a fuzzer tries by itself.
 

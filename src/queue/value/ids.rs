@@ -75,7 +75,8 @@ impl Lease {
 
     /// The lowest lease that a pop at `time` would give.
     pub fn first_at(time: Time) -> Lease {
-        Lease((time.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.0))
+        // The last one of all is never given, and no record has it.
+        Lease((time.unix_ms() << LEASES_PER_MILLISECOND_BITS).min(Lease::MAX.0 - 1))
     }
 
     /// Below 2^53, so that it is exact in every client.

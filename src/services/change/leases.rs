@@ -168,6 +168,12 @@ mod tests {
         assert_eq!(leases.floor_for(&value, NOW), Lease::first_at(after(5)));
     }
 
+    /// A queue keeps its floor, and is saved with it.
+    #[test]
+    fn a_server_that_starts_when_all_numbers_are_used_begins_with_one_that_can_be_read() {
+        assert_eq!(begins_with(Lease::default(), Time::MAX), Lease::MAX.number() - 1);
+    }
+
     #[test]
     fn a_lease_is_forged_from_a_year_and_a_day_on() {
         let last = Lease::first_at(after(366 * 24 * 3_600_000));

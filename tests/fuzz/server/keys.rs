@@ -9,7 +9,7 @@ use super::world::{methods, with, Database, Value, World};
 
 pub type Place = (Database, Vec<u8>);
 
-/// At these keys there is always a string, for commands on a wrong type.
+/// At these keys there is always a string, for commands on a wrong type: no queue comes there.
 pub const IS_A_STRING: &[u8] = b"string";
 
 /// What the module sees as a `RedisModuleKey`.
@@ -80,7 +80,7 @@ fn free(value: Value) {
 }
 
 pub fn rename(from: &Place, to: Place) {
-    if *from == to || value_at(from).is_none() {
+    if *from == to || to.1 == IS_A_STRING || value_at(from).is_none() {
         return;
     }
     delete(&to);
@@ -90,7 +90,8 @@ pub fn rename(from: &Place, to: Place) {
 }
 
 pub fn copy(from: &Place, to: Place) {
-    let Some(value) = value_at(from).filter(|_| *from != to && value_at(&to).is_none()) else {
+    let is_free = *from != to && to.1 != IS_A_STRING && value_at(&to).is_none();
+    let Some(value) = value_at(from).filter(|_| is_free) else {
         return;
     };
     let copy = methods().copy2.expect("the type has it");

@@ -32,7 +32,12 @@ pub unsafe extern "C" fn call(
     assert_eq!(format, c"!SEv", "it is checked, and it is replicated");
     // SAFETY: as above.
     let (database, words) = unsafe { ((*ctx).database, calls::arguments(c"v", &[start, len])) };
-    let fields = words.iter().position(|word| word == b"*").expect("the server makes the id") + 1;
+    let id = if words[1] == b"MAXLEN" { 4 } else { 1 };
+    let fields = id + 1;
+    let makes_it = words[id].strip_suffix(b"*").is_some_and(|time| {
+        time.strip_suffix(b"-").is_none_or(|ms| ms.iter().all(u8::is_ascii_digit))
+    });
+    assert!(makes_it, "the server makes the id, at a time or now: {words:?}");
     assert_eq!(words[fields], b"id", "{words:?}");
     assert_eq!((words.len() - fields) % 2, 0, "a field has a value: {words:?}");
     let is_queue = with(|world| world.keys.contains_key(&(database, words[0].clone())));
