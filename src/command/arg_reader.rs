@@ -7,7 +7,7 @@
     reason = "an error that is made for nothing is dropped by a call, for each word"
 )]
 
-mod name;
+pub(super) mod name;
 
 use std::collections::BTreeSet;
 

@@ -52,9 +52,9 @@ macro_rules! option {
         { $($name:literal => $place:expr, $read:ident($($argument:expr),*);)* } else $other:expr
     ) => {
         match $found {
-            $(found if found == const { $crate::command::arg_reader::Name::of($name) } => {
+            $(found if found == const { $crate::command::arg_reader::name::Name::of($name) } => {
                 let value = $args.$read($name $(, $argument)*)?;
-                $crate::command::arg_reader::once($name, &mut $place, value)
+                $crate::command::arg_reader::name::once($name, &mut $place, value)
             })*
             _ => $other,
         }
@@ -65,11 +65,11 @@ macro_rules! option {
 /// `else`, or is an error.
 macro_rules! options {
     ($args:expr, { $($rows:tt)* }) => {
-        $crate::command::arg_reader::options!($args, { $($rows)* } else |_name, _args| Ok(false))
+        $crate::command::arg_reader::name::options!($args, { $($rows)* } else |_name, _args| Ok(false))
     };
     ($args:expr, { $($rows:tt)* } else |$found:ident, $rest:ident| $other:expr) => {
         $args.options(|$found, $rest| {
-            $crate::command::arg_reader::option!($found, $rest, { $($rows)* } else $other)
+            $crate::command::arg_reader::name::option!($found, $rest, { $($rows)* } else $other)
         })?
     };
 }
