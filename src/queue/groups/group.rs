@@ -262,7 +262,7 @@ impl Groups {
         self.index.find(hash, &self.table.slab, |group| *group.name == *name.bytes())
     }
 
-    /// The group with this name, created if there is none. `None` if there are 2^32 − 1 groups.
+    /// The group with this name, created if there is none. `None` if there are 2^31 groups.
     pub(super) fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
         if let Some(number) = self.find(name) {
             return Some(number);

@@ -139,7 +139,7 @@ impl Groups {
             Counted::ById(number) => number,
             Counted::NextJob { priority, member, is_new_round } => {
                 let last_serial = self.last_serial;
-                let lane = self.lane_mut(priority)?;
+                let lane = self.lane_mut(priority).or_impossible("a turn is in a lane")?;
                 if is_new_round {
                     lane.begin_round(now, last_serial);
                 }
@@ -154,7 +154,7 @@ impl Groups {
             }
         };
         self.stale = Some(number);
-        let group = self.table.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number).or_impossible("a turn is of a group")?;
         if let Some(rate) = &settings.group_rate {
             group.one_has_left(rate, now);
         }
@@ -163,7 +163,7 @@ impl Groups {
 
     /// Sets the next turn of a group's line. Returns the group.
     pub(super) fn set_turn(&mut self, slot: Slot, next: u64) -> Option<GroupNumber> {
-        let member = self.members.get_mut(slot)?;
+        let member = self.members.get_mut(slot).or_impossible("a line at a seat is there")?;
         let group = member.group;
         member.turn = next;
         self.touch(slot);

@@ -47,7 +47,7 @@ impl Queue {
     #[inline(never)]
     fn count_turn(&mut self, turn: &NextJob, now: Time) {
         let Some(groups) = &mut self.groups else {
-            return;
+            return impossible("a turn is of a queue with groups");
         };
         if let Some((serial, tat)) = groups.take(turn, now, self.limits.settings()) {
             let departures =
@@ -101,7 +101,7 @@ impl Queue {
     #[inline(never)]
     fn leave(&mut self, number: GroupNumber) {
         let Some(groups) = &mut self.groups else {
-            return;
+            return impossible("a job's group was not found");
         };
         let opens = groups.reindex_stale(self.limits.settings());
         groups.leave(number);

@@ -8,7 +8,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::{Lanes, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
-use crate::queue::memory::impossible::impossible;
+use crate::queue::memory::impossible::{impossible, OrImpossible};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
@@ -187,7 +187,8 @@ impl Queue {
             self.forget_edges(slot);
         }
         self.record_change(&Change { slot, cause, before, after: None });
-        let (job, group) = self.store.remove(slot)?;
+        let removed = self.store.remove(slot).or_impossible("a job to remove has its policy");
+        let (job, group) = removed?;
         self.leave_group(group);
         Some(job)
     }

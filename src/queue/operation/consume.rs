@@ -12,6 +12,7 @@ use crate::queue::kernel::operation::{Affected, CarriesOut, Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::Transition;
 use crate::queue::lines::lanes::LaneCursor;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::recurrence::Calendar;
@@ -228,8 +229,8 @@ impl Queue {
             deliveries.add(delivery, body_bytes);
             return Some(());
         }
-        let (delivery, body_bytes) =
-            self.deliver_fully(now, options, (due, slot, lease), calendar)?;
+        let delivered = self.deliver_fully(now, options, (due, slot, lease), calendar);
+        let (delivery, body_bytes) = delivered.or_impossible("a job that has its turn is there")?;
         deliveries.add(delivery, body_bytes);
         Some(())
     }
@@ -286,10 +287,13 @@ impl Queue {
         }
         match self.view(slot)?.state(now) {
             State::Ready => (),
-            State::Delayed | State::Dead => self.kick_job(now, slot, now, Cause::Called)?,
+            State::Delayed | State::Dead => {
+                let kicked = self.kick_job(now, slot, now, Cause::Called);
+                kicked.or_impossible("a delayed or dead job can be kicked")?;
+            }
             State::Reserved | State::Done | State::Held => return None,
         }
-        let due = self.view(slot)?.due();
+        let due = self.view(slot).or_impossible("a kicked job is there")?.due();
         let turn = self.out_of_turn(due, slot);
         self.deliver(now, options, &turn, calendar, deliveries)
     }

@@ -191,7 +191,7 @@ impl Operation for Resume<'_> {
                 Resumed::Jobs(ids.iter().filter(|id| queue.resume_held(now, **id)).count())
             }
         };
-        if resumed.has_changed() {
+        if resumed == Resumed::Pause(true) {
             queue.ledger.add_pause(false);
         }
         resumed

@@ -6,6 +6,7 @@ use crate::queue::kernel::job::REASON_BURIED;
 use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Reason, Transition};
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Claim, Claims};
 use crate::queue::value::recurrence::Calendar;
@@ -138,7 +139,8 @@ impl Queue {
         slot: Slot,
         finishing: &Finishing,
     ) -> Option<Job> {
-        let (terms, details) = self.store.terms_and_details(slot)?;
+        let stored = self.store.terms_and_details(slot).or_impossible("a job to finish is there");
+        let (terms, details) = stored?;
         let has_schedule = details.is_some_and(|details| details.schedule().is_some());
         let keep = finishing.keep.unwrap_or(terms.keep);
         let cause = Cause::Finished { result: finishing.result };

@@ -210,7 +210,9 @@ impl<C: Copy> Waiters<C> {
     /// is left out.
     pub fn take_expired(&mut self, now: Duration) -> Option<Ticket> {
         loop {
-            let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+            let first = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+            self.deadlines.remove(&first);
+            let (_, ticket) = first;
             let is_told = self.wish(ticket).is_some_and(Wish::is_told);
             self.leave_lines(ticket);
             if let Some(waiter) = self.waiters.get_mut(&ticket).filter(|_| !is_told) {
@@ -367,6 +369,14 @@ mod tests {
         assert!(left.delivered.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_deadline_without_a_client_is_passed() {
+        let mut waiters = Waiters::<char>::NONE;
+        waiters.deadlines.insert((Duration::ZERO, 7));
+        assert_eq!(waiters.take_expired(Duration::ZERO), None);
+        assert!(waiters.holds_nothing());
     }
 
     #[test]
