@@ -3,13 +3,15 @@
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `unix-ms circumstances command word …` is a command that a client sent at that time, without its key,
+//! - `unix-ms circumstances command arg …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
-//!   without ids, groups without jobs), `SETTLE id …` (jobs have died by time, and others wait for
-//!   them), `PASSOVER` (runs of schedules that were too late for a
-//!   sink). `circumstances`: `services/change/log.rs`
+//!   without ids, groups without jobs), `SETTLE [id …]` (jobs have died by time, and others wait for
+//!   them; without ids, a slice of what is pending for jobs that wait), `KICKSPREAD ms id …` (dead jobs
+//!   are due evenly over this time), `PASSOVER` (runs of schedules that were too late for a sink).
+//!   `circumstances`: `services/change/log.rs`
 //! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
-//!   have got; `EDGES` which jobs wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
+//!   have got; `PENDING` which ended jobs have edges that are still to be settled; `EDGES` which jobs
+//!   wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
 //!
 //! Records are MessagePack (`queue/record/`). Replies with OK. O(log n) in the queue's jobs for

@@ -27,7 +27,7 @@ pub trait Change {
 
     type Operation<'c>: Operation<Outcome: Reply>;
 
-    /// The words behind the key. Everything is read and checked before the key is touched.
+    /// The arguments after the key. Everything is read and checked before the key is touched.
     fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
 
     /// There is no such key, and the command doesn't create it.
@@ -119,7 +119,7 @@ pub trait Query {
 
     type Parsed<'c>;
 
-    /// The words behind the key.
+    /// The arguments after the key.
     fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// With an error, nothing has been replied.

@@ -1,9 +1,9 @@
 //! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]
 //! [FINISH n id lease [id lease ...]]`
 //!
-//! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
+//! Delivers the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
 //! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
-//! that given here, nobody else gets it. With NOACK it is finished by being handed out, and comes
+//! that given here, nobody else gets it. With NOACK it is finished by being delivered, and comes
 //! without a lease.
 //!
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a
@@ -20,7 +20,7 @@
 //! adds the due time of each: of a job with a schedule, the time that it runs for, the same at each
 //! attempt.
 //!
-//! O(log n) in the queue's jobs for each job handed out.
+//! O(log n) in the queue's jobs for each job delivered.
 
 use super::arg_reader::ArgReader;
 use super::consumer::{Consumer, Keys};

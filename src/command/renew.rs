@@ -57,8 +57,8 @@ impl Handler for Renew {
             return Ok(());
         };
         let may_wait = !block.is_zero() && source == Source::Client;
-        let open = opened.queue_for(source);
-        let (void, leases) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
+        let frame = opened.frame_for(source);
+        let (void, leases) = frame.change(&renew, LogForm::AsSent, |renewed, queue| {
             let waits = may_wait && renewed.void.is_empty();
             let leases = waits.then(|| queue.with_leases(&renew.claims));
             (renewed.void.clone(), leases)

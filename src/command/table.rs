@@ -20,7 +20,7 @@ use crate::services::change::log::LoggedCircumstances;
 /// - `change`: it changes a queue, and an entry of the log may name it;
 /// - `pop`: likewise, and it may wait;
 /// - `query`: it reads a queue;
-/// - `own`: it is of no kind, and is logged in the words of others, if at all.
+/// - `own`: it is of no kind, and is logged as others, if at all.
 macro_rules! commands {
     ($($kind:ident $module:ident::$command:ident,)*) => {
         /// Registers all commands. False, with a word in the log, when the server won't have one.

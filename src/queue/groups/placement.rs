@@ -124,7 +124,7 @@ impl Groups {
         self.stale.and_then(|number| self.reindex(number, settings))
     }
 
-    /// A group has changed: puts it where it belongs in the seats. Returns when it may hand out a
+    /// A group has changed: puts it where it belongs in the seats. Returns when it may deliver a
     /// job, if it has jobs and the time has changed. O(log groups). If the group's limits changed
     /// that time, O(log groups) for each priority up to one with a lasting ready job.
     pub fn reindex(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {

@@ -75,7 +75,7 @@ impl<'a> JobView<'a> {
         self.fate().state(now)
     }
 
-    /// From when on the job may be handed out, if no command changes it before.
+    /// From when on the job may be delivered, if no command changes it before.
     pub fn due(&self) -> Time {
         self.fate().due
     }

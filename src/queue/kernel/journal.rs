@@ -85,7 +85,7 @@ impl Queue {
             }
             Cause::Loaded
             | Cause::Displaced
-            | Cause::Called
+            | Cause::ById
             | Cause::Touched
             | Cause::Resumed
             | Cause::Orphaned
@@ -115,8 +115,8 @@ impl Queue {
         let is_ready = placement.main_line.is_lane() && placement.time <= horizon && !is_dead;
         if is_ready || has_died {
             let (totals, events) = self.ledger.counters_mut();
-            // One that is called is ready for nobody else.
-            events.is_any_ready |= is_ready && !matches!(cause, Cause::Called);
+            // A job that is delivered by its id is ready for no other client.
+            events.is_any_ready |= is_ready && !matches!(cause, Cause::ById);
             if has_died {
                 events.is_any_dead = true;
                 count(&mut totals.died, 1);

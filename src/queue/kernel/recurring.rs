@@ -18,7 +18,7 @@ impl Queue {
         count(&mut totals.missed, missed as usize);
     }
 
-    /// Starts a run of a job with a schedule that is about to be handed out. Returns its
+    /// Starts a run of a job with a schedule that is about to be delivered. Returns its
     /// occurrence.
     pub(in crate::queue) fn begin_run(
         &mut self,

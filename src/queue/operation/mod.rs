@@ -27,7 +27,7 @@
 //! | [`Pause`](manage::Pause), [`Alter`](manage::Alter) | DQ.PAUSE, DQ.ALTER | none | pauses; settings and limits |
 //! | [`Settle`](depend::Settle) | the timer (`SETTLE`) | transition, of jobs that waited | edges: deaths by time, and a slice of what is pending |
 //! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
-//! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
+//! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, PENDING, EDGES, QUEUE) | put | all that a file keeps |
 
 pub mod add_many;
 pub mod admission;

@@ -13,8 +13,8 @@ use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
-/// The work is done: takes jobs that were handed out from the queue, or keeps them as done. A lease
-/// stays good after its end, until the job is handed out again. O(log n) each.
+/// The work is done: takes delivered jobs from the queue, or keeps them as done. A lease
+/// stays good after its end, until the job is delivered again. O(log n) each.
 #[derive(Clone, Debug)]
 pub struct Finish<'a> {
     pub claims: Claims<'a>,
@@ -132,7 +132,7 @@ impl Queue {
         Some(())
     }
 
-    /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
+    /// A job that is delivered is finished; given back unless it is kept as done, or comes back.
     pub(in crate::queue) fn finish_claimed(
         &mut self,
         now: Time,
@@ -272,7 +272,7 @@ impl Queue {
         (progress.stage == Stage::Leased && is_valid).then_some(slot)
     }
 
-    /// The same; or a held job, which anyone may finish: it is done without being handed out.
+    /// The same; or a held job, which anyone may finish: it is done without being delivered.
     #[inline]
     pub(in crate::queue) fn finishable(&self, now: Time, claim: &Claim) -> Option<Slot> {
         match self.claimed(claim) {

@@ -211,7 +211,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         let (slots, bytes) = value.queue.up_to_bytes(slots, STEP_BYTES);
         host.with(|state| state.removed_bytes += bytes);
         let names = value.queue.ids_of(&slots);
-        let (ids, words) = (names.ids(), names.bytes());
+        let (ids, args) = (names.ids(), names.bytes());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
                 let forget = LogForm::Internal(Internal::Forget, &[]);
@@ -225,7 +225,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             value,
             &circumstances,
             &Remove { ids, counted_as: Removal::Purged },
-            LogForm::Internal(Internal::Forget, &words),
+            LogForm::Internal(Internal::Forget, &args),
         );
     }
 }

@@ -28,9 +28,9 @@ use crate::services::keys::value::QueueValue;
 use crate::services::timer::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use crate::services::timer::{sink, wakeup};
 
-/// No further job is handed out to a client that waits while others have been delivered so many bytes and
+/// No further job is delivered to a client that waits while others have been delivered so many bytes and
 /// haven't got them: they are copies.
-const ASSIGNED_BYTES_MAX: usize = POP_BYTES_MAX;
+const DELIVERED_BYTES_MAX: usize = POP_BYTES_MAX;
 
 /// Steps of chores between two looks at the clock: some tens of microseconds.
 const STEPS: usize = 100;
@@ -131,7 +131,7 @@ pub fn serve<H: Host>(
         let Some((ticket, pop)) = first else {
             return true;
         };
-        if host.with(|state| state.waiters.delivered_bytes()) >= ASSIGNED_BYTES_MAX {
+        if host.with(|state| state.waiters.delivered_bytes()) >= DELIVERED_BYTES_MAX {
             return false;
         }
         let delivered = match delivery::deliver(host, key, value, &pop, now) {
@@ -448,7 +448,7 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server has become a replica: the new primary hands out these jobs.
+/// This server has become a replica: the new primary delivers these jobs.
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();

@@ -1,5 +1,5 @@
-//! Which clients wait for jobs, at which keys, in the order in which they came. No server in here,
-//! so that it can be tested.
+//! Which clients wait: for jobs, at which keys, in the order in which they came; for the outcome of a
+//! job; for the end of a lease. No server in here, so that it can be tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
