@@ -25,7 +25,7 @@
 use super::arg_reader::ArgReader;
 use super::consumer::{Consumer, Keys};
 use super::error::Error;
-use super::kinds::Handler;
+use super::kinds::{replay_at, report_entry, Handler};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -65,6 +65,10 @@ impl Handler for Pop {
         }
         Ok(())
     }
+
+    fn on_error(call: &Call, error: &Error) {
+        report_entry(call, &Self::SPEC, error);
+    }
 }
 
 /// False, without a reply, when there is nothing.
@@ -94,17 +98,14 @@ impl Pop {
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
         let consumer = Consumer::parse(args, Keys::One)?;
-        let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
-            return Ok(false);
-        };
+        let opened = OpenedKey::at(call, key, Access::Write)?;
         let pop = consumer.pop;
-        if let Some(by_id) = consumer.by_id() {
-            opened.replay_entry(logged, &by_id);
+        Ok(if let Some(by_id) = consumer.by_id() {
+            replay_at(opened, logged, &by_id)
         } else if let Some(both) = consumer.into_finish_and_pop() {
-            opened.replay_entry(logged, &both);
+            replay_at(opened, logged, &both)
         } else {
-            opened.replay_entry(logged, &pop);
-        }
-        Ok(true)
+            replay_at(opened, logged, &pop)
+        })
     }
 }

@@ -5,7 +5,7 @@ use redis_module::raw;
 use super::apply::{Apply, LoggedCommands};
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{replay, Change, ChangeHandler, Handler, Logged, QueryHandler};
+use super::kinds::{replay, Change, ChangeHandler, Handler, QueryHandler};
 use super::{
     add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
     madd, mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
@@ -26,7 +26,7 @@ macro_rules! commands {
         /// Registers all commands. False, with a word in the log, when the server won't have one.
         pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
             $(register::<commands!(@handler $kind $module::$command)>(ctx) &&)*
-            register::<Logged<Apply<Table>>>(ctx)
+            register::<Apply<Table>>(ctx)
         }
 
         impl LoggedCommands for Table {
@@ -39,10 +39,9 @@ macro_rules! commands {
             }
         }
     };
-    (@handler change $module:ident::$command:ident) => { Logged<ChangeHandler<$module::$command>> };
-    (@handler pop $module:ident::$command:ident) => { Logged<$module::$command> };
+    (@handler change $module:ident::$command:ident) => { ChangeHandler<$module::$command> };
     (@handler query $module:ident::$command:ident) => { QueryHandler<$module::$command> };
-    (@handler own $module:ident::$command:ident) => { $module::$command };
+    (@handler $kind:ident $module:ident::$command:ident) => { $module::$command };
     (@replay change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
         if $name.eq_ignore_ascii_case(<$module::$command as Change>::SPEC.name.to_bytes()) {
             return Some(replay::<$module::$command>($($given),*));

@@ -146,7 +146,8 @@ impl Queue {
         let terms = Terms { policy, group: None };
         let slot = self.store.insert(id, body, self.ledger.clock(), &terms, found)?;
         let (progress, placement) = (&Progress::default(), &Placement::waiting(&policy, due));
-        self.enter_lines(slot, placement);
+        let Placement { main_line, time, kind, window, .. } = *placement;
+        self.lanes.insert(main_line, &NewEntry { time, slot, kind, window }, &mut self.store);
         let after = Standing { time: due, progress, placement };
         self.record_change(&Change {
             slot,

@@ -220,7 +220,7 @@ impl Lanes {
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         let removed = line.remove(new_entry.slot, bucket, jobs);
-        line.insert_here(new_entry, jobs);
+        line.insert(new_entry, jobs);
         removed.is_some()
     }
 
