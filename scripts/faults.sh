@@ -8,8 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 # The others are in what a simulated session doesn't have: some commands, limits, crashes of the process.
 SIMULATED=(early early-dependent forgotten-consumer forgotten-queue kept-for-ever lease-twice lost-job
-  not-given-back overfull-group short-lease stale-lease uncounted-attempt unfair-turns unlogged-entry
-  unreleased-dependent wrong-order)
+  not-given-back overfull-group shared-body short-lease stale-lease uncounted-attempt unfair-turns
+  unlogged-entry unreleased-dependent wrong-order)
 
 root=$PWD
 tree=$root/target/faults/tree

@@ -155,7 +155,7 @@ def one_command(name: str, docs: Raw) -> Raw:
         "grammar": " ".join(["DQ." + name.upper(), *command_docs.grammar(arguments)]),
         "since": docs["since"],
         "call": [parameter for parameter in call if parameter is not None],
-        "exclusive": exclusive(arguments),
+        "exclusive": exclusive(arguments) + DESCRIBED["exclusive"].get(name, []),
         "reply": DESCRIBED["replies"].get(name),
     }
 

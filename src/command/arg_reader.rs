@@ -81,6 +81,15 @@ impl<'c> ArgReader<'c> {
         Id::new(self.require()?.bytes()).ok_or_else(|| Error::IdLength)
     }
 
+    /// An id; none for `*`.
+    #[inline(always)]
+    pub fn require_id_or_star(&mut self) -> Result<Option<Id<'c>>, Error> {
+        match self.require()?.bytes() {
+            b"*" => Ok(None),
+            id => Id::new(id).map(Some).ok_or_else(|| Error::IdLength),
+        }
+    }
+
     /// All arguments that are left, of which there has to be one: ids.
     pub fn require_ids(&mut self) -> Result<Ids<'c>, Error> {
         let mut ids = Ids::with_capacity(self.remaining());
@@ -92,6 +101,7 @@ impl<'c> ArgReader<'c> {
     }
 
     /// An id and its lease, or `*`.
+    #[inline(always)]
     pub fn require_claim(&mut self) -> Result<Claim<'c>, Error> {
         Ok(Claim { id: self.require_id()?, lease: parse_lease(self.require()?.bytes())? })
     }
@@ -207,12 +217,25 @@ impl<'c> ArgReader<'c> {
 
     /// So many values of an option: spans from now on.
     pub fn delays(&mut self, option: &'static str, count: usize) -> Result<Vec<Due>, Error> {
-        (0..count).map(|_| self.span(option, 0).map(Due::In)).collect()
+        self.each(count, |args| args.span(option, 0).map(Due::In))
     }
 
     /// So many values of an option: unix milliseconds.
     pub fn times(&mut self, option: &'static str, count: usize) -> Result<Vec<Due>, Error> {
-        (0..count).map(|_| self.time(option).map(Due::At)).collect()
+        self.each(count, |args| args.time(option).map(Due::At))
+    }
+
+    /// So many values, with room for all from the start.
+    fn each<T>(
+        &mut self,
+        count: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, Error>,
+    ) -> Result<Vec<T>, Error> {
+        let mut values = Vec::with_capacity(count.min(self.remaining()));
+        for _ in 0..count {
+            values.push(read(self)?);
+        }
+        Ok(values)
     }
 
     /// An option without a value.
@@ -454,6 +477,7 @@ macro_rules! options {
 pub(super) use {option, options};
 
 /// A lease's number, or `None` for `*`.
+#[inline]
 fn parse_lease(word: &[u8]) -> Result<Option<Lease>, Error> {
     if word == b"*" {
         return Ok(None);
@@ -467,25 +491,35 @@ fn parse_integer(word: &[u8]) -> Option<u64> {
     if word.is_empty() || (word.len() > 1 && word.first() == Some(&b'0')) {
         return None;
     }
-    // So many digits can't be too large a number, and there are mostly fewer.
-    let (first, rest) = word.split_at(word.len().min(SAFE_DIGITS));
+    let (first, mut eights) = word.split_at(word.len() % 8);
     let mut number = 0u64;
     for byte in first {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
         }
-        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        number = number * 10 + u64::from(digit);
     }
-    rest.iter().try_fold(number, |number, byte| {
-        let digit = byte.wrapping_sub(b'0');
-        let number = number.checked_mul(10)?.checked_add(digit.into())?;
-        (digit <= 9).then_some(number)
-    })
+    while let Some((eight, rest)) = eights.split_first_chunk() {
+        number = number.checked_mul(100_000_000)?.checked_add(eight_digits(*eight)?)?;
+        eights = rest;
+    }
+    Some(number)
 }
 
-/// A number of so many digits is in 64 bits, whatever it is.
-const SAFE_DIGITS: usize = 19;
+/// The number of eight digits, all at once: leases have sixteen. (A digit a byte; then two, four and
+/// eight digits in one: D. Lemire, "Quickly parsing eight digits", 2018.)
+fn eight_digits(word: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let digits = u64::from_le_bytes(word) ^ (EACH * u64::from(b'0'));
+    // The highest bit of a byte is set, or comes to be, where the byte is no digit.
+    if (digits | digits.wrapping_add(EACH * (0x7f - 9))) & (EACH * 0x80) != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
 
 #[cfg(test)]
 mod tests;

@@ -45,11 +45,9 @@ pub fn read_many<'c>(args: &mut ArgReader<'c>) -> Result<AddMany<'c>, Error> {
     Ok(AddMany { like, jobs, times })
 }
 
+#[inline(always)]
 fn id_and_body<'c>(args: &mut ArgReader<'c>) -> Result<(Option<Id<'c>>, &'c [u8]), Error> {
-    let id = match args.require()?.bytes() {
-        b"*" => None,
-        id => Some(Id::new(id).ok_or(Error::IdLength)?),
-    };
+    let id = args.require_id_or_star()?;
     let body = args.require()?.bytes();
     Ok((id, args.check_body(body)?))
 }

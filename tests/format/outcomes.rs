@@ -117,3 +117,24 @@ fn the_check_of_a_session_is_this_number() {
     queue.apply(&told(2_001), &Finish { claims: Claims::from_slice(&[claim]) });
     assert_eq!(queue.log_state().check, Checksum(0xc71a_3a95_3504_8ddc));
 }
+
+#[test]
+fn jobs_that_are_spread_come_due_at_these_times() {
+    let mut queue = Queue::new(SEED);
+    let names = ["a", "b", "c"];
+    let job = |name| OneOfMany { id: Some(id(name)), body: b"" };
+    let like = Add { attempts: Some(Attempts::new(1)), ..Add::plain(id("a"), b"") };
+    let (jobs, times) = (names.map(job).to_vec(), Times::SpreadOver(ms(10)));
+    queue.apply(&told(1_000), &AddMany { like, jobs, times });
+    let due = |queue: &Queue| names.map(|name| queue.get(id(name)).unwrap().time.unix_ms());
+    assert_eq!(due(&queue), [1_000, 1_003, 1_006]);
+
+    queue.apply(&told(2_000), &Pop { count: 3, ..Pop::ONE });
+    let ids = names.map(id);
+    for id in ids {
+        queue.apply(&told(2_000), &Bury { claim: Claim { id, lease: None }, reason: None });
+    }
+    queue.apply(&told(3_000), &KickSpread { ids: Ids::from_slice(&ids), span: ms(20) });
+    assert_eq!(due(&queue), [3_000, 3_006, 3_013]);
+    assert_eq!(queue.log_state().check, Checksum(0x01e4_8c9f_5c67_0e81));
+}

@@ -375,6 +375,57 @@ SESSIONS = [
     "a"
     """,
     r"""
+    # Many jobs in one step: each with its time, spread over a time, and beside those that are there.
+    > DQ.MADD many 3 each-after x each-before y each-ready z DELAYS 86400000 600000 0 TTL 172800000
+    ["each-after", "each-before", "each-ready"]
+    > DQ.MADD many 2 at-once x at-a-time y ATS 0 <far> PRIORITY 7 GROUP g
+    ["at-once", "at-a-time"]
+    > DQ.MADD many 3 spread-1 x spread-2 y spread-3 z SPREAD 7200000 DELAY 1 LATE 172800000
+    ["spread-1", "spread-2", "spread-3"]
+    > DQ.MADD many 3 at-once new spread-1 new fresh x NX
+    [(nil), (nil), "fresh"]
+    > DQ.MADD many 2 * made at-a-time new REPLACE AT <far>
+    [<*>, "at-a-time"]
+    > DQ.MADD many 2 refused x each-ready y
+    (error) EXISTS job 2: id is taken in this queue
+    """,
+    r"""
+    # Many that wait for others, and others for many; some are held no more, and keep their times.
+    > DQ.ADD fans first x KEEP 172800000
+    "first"
+    > DQ.MADD fans 2 part-1 x part-2 y AFTER 1 first ONDEAD RUN SPREAD 14400000
+    ["part-1", "part-2"]
+    > DQ.ADD fans last x HOLD
+    "last"
+    > DQ.MADD fans 2 before-1 x before-2 y BEFORE 1 last DELAYS 86400000 600000
+    ["before-1", "before-2"]
+    > DQ.MADD fans 2 held-1 x held-2 y HOLD SPREAD 14400000
+    ["held-1", "held-2"]
+    > DQ.RESUME fans ID held-2
+    (integer) 1
+    > DQ.POP fans
+    [["first", "x", <*>, 1]]
+    > DQ.FINISH fans first *
+    (integer) 1
+    """,
+    r"""
+    # Dead jobs that come back one after the other.
+    > DQ.MADD kicked 4 a x b x c x d x ATTEMPTS 1
+    ["a", "b", "c", "d"]
+    > DQ.POP kicked COUNT 4
+    [["a", <...>], ["b", <...>], ["c", <...>], ["d", "x", <*>, 1]]
+    > DQ.BURY kicked a *
+    (integer) 1
+    > DQ.BURY kicked b * REASON "kept by a kick"
+    (integer) 1
+    > DQ.BURY kicked c *
+    (integer) 1
+    > DQ.BURY kicked d *
+    (integer) 1
+    > DQ.KICK kicked COUNT 3 SPREAD 7200000
+    (integer) 3
+    """,
+    r"""
     # Keys that the server moved, copied and restored.
     > DQ.ADD renamed-from a x DELAY 86400000
     "a"

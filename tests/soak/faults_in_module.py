@@ -38,6 +38,7 @@ def planted(fault: str, profile: str, *kinds: str) -> Planted:
 
 
 FAULTS = [
+    planted("shared-body", "plain", "body"),
     planted("lost-job", "plain", "lost", "withheld", "count"),
     planted("early", "plain", "early"),
     planted("short-lease", "plain", "double", "view"),

@@ -1,11 +1,14 @@
 """Small histories of commands on a whole queue that were under way when the server crashed, in pairs: what must be found,
 and what may well have happened."""
 
+from dataclasses import dataclass
+
 import pytest
 
 from .story import NOW_MS, Story, shown
 
 JOB = [["a", "x", 1_000, 1]]
+HOUR_MS = 3_600_000
 
 
 def with_a_dead_job() -> Story:
@@ -119,3 +122,67 @@ def test_of_an_ambush_a_crash_may_keep_the_deliveries_alone(
     story.crashes()
     story.says("DQ.LEN k STATE reserved", 1)
     assert story.kinds() == expected
+
+
+@dataclass
+class Restored:
+    """A queue whose delivery a crash loses, and that comes back from a payload with the same lease."""
+
+    is_clock_set: bool = True
+    lost_marks: int = 2
+    is_dumped_behind_the_crash: bool = False
+    is_restored_before_the_crash: bool = False
+    is_of_another_key: bool = False
+
+    def kinds(self) -> set[str]:
+        story = Story()
+        source = "r" if self.is_of_another_key else "q"
+        story.says(f"DQ.ADD {source} a x", "a")
+        if self.is_of_another_key:
+            story.says("DQ.ADD q b x", "b")
+        if self.is_clock_set:
+            story.sets_clock(-HOUR_MS)
+        if not self.is_dumped_behind_the_crash:
+            story.says(f"DUMP {source}", "payload", shape="sealed")
+        if self.is_restored_before_the_crash:
+            story.says("RESTORE q 0 payload REPLACE", "OK", shape="sealed")
+        story.says("DQ.POP q", [["b", "x", 1_000, 1]] if self.is_of_another_key else JOB)
+        story.crashes(lost=self.lost_marks)
+        if self.is_dumped_behind_the_crash:
+            story.says(f"DUMP {source}", "payload", shape="sealed")
+        if not self.is_restored_before_the_crash:
+            story.says("RESTORE q 0 payload REPLACE", "OK", shape="sealed")
+        story.says("DQ.POP q", JOB)
+        return story.kinds()
+
+
+@pytest.mark.parametrize("is_of_another_key", [False, True])
+def test_a_lease_that_a_crash_lost_may_come_again_from_a_payload_from_before_it(
+    *, is_of_another_key: bool
+) -> None:
+    """The known limit of "A lease is proof" in docs/guarantees.md."""
+    assert Restored(is_of_another_key=is_of_another_key).kinds() == set()
+
+
+@pytest.mark.parametrize("restored", [
+    Restored(is_clock_set=False),
+    Restored(is_clock_set=False, is_of_another_key=True),
+    Restored(lost_marks=0),
+    Restored(is_dumped_behind_the_crash=True),
+    Restored(is_restored_before_the_crash=True),
+])  # fmt: skip
+def test_any_other_lease_that_comes_again_behind_a_restore_is_found(restored: Restored) -> None:
+    assert restored.kinds() == {"lease-twice"}
+
+
+def test_a_lease_comes_again_once_from_a_payload_from_before_a_crash() -> None:
+    story = Story()
+    story.says("DQ.ADD q a x", "a")
+    story.sets_clock(-HOUR_MS)
+    story.says("DUMP q", "payload", shape="sealed")
+    story.says("DQ.POP q", JOB)
+    story.crashes(lost=2)
+    for _ in range(2):
+        story.says("RESTORE q 0 payload REPLACE", "OK", shape="sealed")
+        story.says("DQ.POP q", JOB)
+    assert story.kinds() == {"lease-twice"}

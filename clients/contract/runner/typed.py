@@ -144,6 +144,8 @@ class Reader:
             if token is None:
                 if self.is_made_by_the_server(one):
                     self.take()
+                elif one.get("repeated"):
+                    found[one["name"]] = self.several(one, set())
                 elif self.words or "absent" not in one:
                     found[one["name"]] = self.value(one)
             elif self.words and self.words[0].upper() == token.encode():
@@ -203,10 +205,10 @@ def served(form: str, reply: Any, protocol: int, command: Raw) -> Any:
             return int(reply)
         case "added":
             return plain(reply.get("added"))
-        case "deliveries":
-            return deliveries(reply, command) if reply else None
-        case "keyed-deliveries":
-            return reply and [plain(reply["key"]), deliveries(reply["jobs"], command)]
+        case "deliveries" | "keyed-deliveries" if "finish" in command["arguments"]:
+            return [reply["finished"], taken(form, reply["taken"], command)]
+        case "deliveries" | "keyed-deliveries":
+            return taken(form, reply, command)
         case "done":
             return done(reply)
         case "job" | "info":
@@ -226,6 +228,14 @@ def served(form: str, reply: Any, protocol: int, command: Raw) -> Any:
         case "integer" | "integers" | "times":
             return reply
     raise ValueError(f"no such form of a reply: {form}")
+
+
+def taken(form: str, reply: Any, command: Raw) -> Any:
+    if not reply:
+        return None
+    if form == "deliveries":
+        return deliveries(reply, command)
+    return [plain(reply["key"]), deliveries(reply["jobs"], command)]
 
 
 def deliveries(reply: list[Raw], command: Raw) -> list[Any]:

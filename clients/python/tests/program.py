@@ -72,6 +72,11 @@ def arguments_in(command: str, told: dict[str, Any]) -> tuple[list[Any], dict[st
             value = RECORDS[name](**{part: value_in(each) for part, each in value.items()})
         given[RENAMED.get(name, name)] = value_in(value)
     match command:
+        case "pop" if "finish" in given:
+            return [[leased_in(job) for job in given.pop("finish")]], given
+        case "mpop" if "finish" in given:
+            finish = given.pop("finish")
+            return [[(finish["key"], *leased_in(job)) for job in finish["job"]]], given
         case "add":
             return [given.pop("id", "*"), given.pop("body")], given
         case "madd":
@@ -93,6 +98,10 @@ def arguments_in(command: str, told: dict[str, Any]) -> tuple[list[Any], dict[st
         case "next":
             return [given.pop("expression")], given
     return [], given
+
+
+def leased_in(told: dict[str, Any]) -> tuple[Any, Any]:
+    return value_in(told["id"]), told["lease"]
 
 
 def job_in(told: dict[str, Any]) -> Any:
@@ -188,6 +197,8 @@ def fields_out(reply: Any, without: set[str] = frozenset()) -> dict[str, Any]:  
 
 def framed(command: str, reply: Any) -> Any:
     """Replies that are more than a list of what they hold."""
+    if isinstance(reply, dq_client.FinishedAndTaken):
+        return {"finished": reply.finished, "taken": framed(command, reply.jobs)}
     if command == "mpop":
         return {"key": reply[0].key, "jobs": reply_out(reply)} if reply else None
     if command == "done":
@@ -231,8 +242,9 @@ class Program:
         positional, named = arguments_in(command, arguments)
         if command == "mpop":
             key, *others = key
-            positional = [others]
-        return getattr(self.queue(key), RENAMED.get(command, command)), positional, named
+            positional.append(others)
+        name = f"finish_and_{command}" if "finish" in arguments else RENAMED.get(command, command)
+        return getattr(self.queue(key), name), positional, named
 
     async def call(self, command: str, arguments: dict[str, Any], key: Any = "") -> Any:
         method, positional, named = self.prepared(command, arguments, key)

@@ -16,6 +16,7 @@ from dq_client import (
     AsyncQueue,
     Backoff,
     Exists,
+    FinishedAndTaken,
     Invalid,
     NoJob,
     Queue,
@@ -89,6 +90,96 @@ def test_nothing_is_added_when_one_of_many_is_refused(queue: Make, client: redis
     assert added.of(replies)[1] == "a"
     with pytest.raises(Exists, match="id 'a'"):
         exists.of(replies)
+
+
+def test_jobs_are_finished_and_others_are_taken_in_one_step(queue: Make) -> None:
+    q = queue()
+    q.add_many([("a", 1), ("b", 2), ("c", 3)], ttr=timedelta(hours=1))
+    first = q.pop(count=2)
+    both = q.finish_and_pop(first, count=2, ttr=timedelta(hours=2), withdue=True)
+    assert (both.finished, [(job.id, job.body, job.attempt) for job in both.jobs]) == (
+        2,
+        [("c", 3, 1)],
+    )
+    assert both.jobs[0].due is not None
+    assert q.finish_and_pop(iter(both.jobs)) == FinishedAndTaken(1, [])
+    # Again, as after a broken connection; and by an id alone.
+    assert q.finish_and_pop([("c", both.jobs[0].lease or 0), "a"]) == FinishedAndTaken(0, [])
+    assert q.len() == 0
+
+
+def test_jobs_of_one_of_several_queues_are_finished(queue: Make) -> None:
+    urgent, bulk = queue("urgent"), queue("bulk")
+    bulk.add_many([("a", 1), ("b", 2), ("c", 3)])
+    jobs = urgent.mpop(["bulk"])
+    assert [(job.key, job.id) for job in jobs] == [("bulk", "a")]
+    both = urgent.finish_and_mpop(jobs, ["bulk"], count=5)
+    assert (both.finished, [(job.key, job.id) for job in both.jobs]) == (
+        1,
+        [("bulk", "b"), ("bulk", "c")],
+    )
+    b, c = both.jobs
+    urgent.add("d", 4)
+    both = urgent.finish_and_mpop([("bulk", b.id, b.lease or 0), c], ["bulk"])
+    assert (both.finished, [(job.key, job.id) for job in both.jobs]) == (2, [("urgent", "d")])
+    # An id with its lease is of the queue itself.
+    (d,) = both.jobs
+    assert urgent.finish_and_mpop([(d.id, d.lease or 0)], ["bulk"]) == FinishedAndTaken(1, [])
+
+
+def test_jobs_of_another_queue_are_not_finished(queue: Make) -> None:
+    urgent, bulk = queue("urgent"), queue("bulk")
+    for q in (urgent, bulk):
+        q.add("a", 1)
+    jobs = [*urgent.pop(), *bulk.pop()]
+    with pytest.raises(ValueError, match="jobs of the queue 'bulk' can't be finished in 'urgent'"):
+        urgent.finish_and_pop(jobs[1:])
+    several = r"jobs of several queues can't be finished at once: \['bulk', 'urgent'\]"
+    with pytest.raises(ValueError, match=several):
+        urgent.finish_and_pop(jobs)
+    with pytest.raises(ValueError, match=several):
+        urgent.finish_and_mpop(jobs, ["bulk"])
+    with pytest.raises(Invalid, match="the key of FINISH must be one of the command's keys"):
+        urgent.finish_and_mpop(jobs[1:], ["other"])
+    assert urgent.finish(jobs[0]) == bulk.finish(jobs[1]) == 1
+
+
+def test_one_job_at_least_and_10_000_at_most_are_finished_at_once(queue: Make) -> None:
+    q = queue()
+    q.add("a", 1)
+    for jobs in ([], [("b", n) for n in range(1, 10_002)]):
+        with pytest.raises(Invalid, match="FINISH must be an integer from 1 to 10000"):
+            q.finish_and_pop(jobs)
+        with pytest.raises(Invalid, match="FINISH must be an integer from 1 to 10000"):
+            q.finish_and_mpop(jobs, ["other"])
+    assert q.len("ready") == 1
+
+
+def test_a_wait_in_pieces_finishes_once(queue: Make) -> None:
+    q = queue()
+    q.add_many([("a", 1), ("b", 2)])
+    jobs = q.pop(count=2)
+
+    def come_again() -> None:
+        q.add("a", 3, delay=timedelta(hours=1))
+        q.pop(id="a")
+
+    # The latest lease of that id is another worker's by the second piece.
+    again = threading.Timer(0.5, come_again)
+    again.start()
+    both = q.finish_and_pop([jobs[1], "a"], block=timedelta(seconds=2.5))
+    again.join()
+    assert both == FinishedAndTaken(2, [])
+    assert q.len("reserved") == 1
+
+
+def test_a_pipeline_finishes_and_takes(queue: Make, client: redis.Redis) -> None:
+    q = queue()
+    q.add_many([("a", 1), ("b", 2)])
+    pipeline = client.pipeline(transaction=True)
+    later = q.finish_and_pop(q.pop(), block=timedelta(0), on=pipeline)
+    both = later.of(pipeline.execute())
+    assert (both.finished, [job.id for job in both.jobs]) == (1, ["b"])
 
 
 def test_dead_jobs_come_back_evenly(queue: Make) -> None:

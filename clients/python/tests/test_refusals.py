@@ -85,6 +85,12 @@ def test_what_an_option_can_not_be_is_said(queue: Make) -> None:
         (lambda: q.add_many([1], ats=[SECOND]), "ats: a time is a datetime"),
         (lambda: q.add_many([1], after="bc"), "after is a list of ids, and not 'bc'"),
         (lambda: q.add_many([1], nx=1), "nx is True or False, and not 1"),
+        (
+            lambda: q.finish_and_pop("ab"),
+            r"jobs is a list of deliveries or \(id, lease\) tuples, and not 'ab'",
+        ),
+        (lambda: q.finish_and_pop([("a", 5)], block=5), "a duration is a timedelta"),
+        (lambda: q.finish_and_pop([5]), "an id or a name is text or bytes, and not 5"),
     ):
         with pytest.raises(TypeError, match=what):
             call()

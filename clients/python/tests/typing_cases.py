@@ -11,6 +11,7 @@ from dq_client import (
     Added,
     AsyncQueue,
     Deps,
+    FinishedAndTaken,
     Info,
     Job,
     Later,
@@ -31,6 +32,9 @@ def of_a_queue(client: redis.Redis) -> None:
     assert_type(q.add_many([1, ("a", 2)], delays=[timedelta(1)] * 2, nx=True), list[str | None])
     assert_type(q.pop(count=3), list[Delivery])
     assert_type(q.finish(("a", 17), ("b", "*")), int)
+    assert_type(q.finish_and_pop(q.pop(), count=3, ttr=timedelta(1)), FinishedAndTaken)
+    assert_type(q.finish_and_pop([("a", 17), "b"]), FinishedAndTaken)
+    assert_type(q.finish_and_mpop([("bulk", "a", 17)], ["bulk"]).jobs, list[Delivery])
     assert_type(q.done("a", 17, result=1), list[Added | Taken] | None)
     assert_type(q.release("a", 17, unbegun=True), bool)
     assert_type(q.get("a"), Job | None)
@@ -49,6 +53,7 @@ def of_a_queue(client: redis.Redis) -> None:
     q.add("a", 1, dely=timedelta(seconds=1))  # type: ignore[call-overload]  # pyright: ignore
     q.add_many([1], spread=5)  # type: ignore[call-overload]  # pyright: ignore
     q.add_many([1], every=timedelta(1))  # type: ignore[call-overload]  # pyright: ignore
+    q.finish_and_pop([("a", 17)], id="b")  # type: ignore[call-overload]  # pyright: ignore
     q.pop(state="ready")  # type: ignore[call-overload]  # pyright: ignore
     q.len("old")  # type: ignore[call-overload]  # pyright: ignore
 
@@ -58,6 +63,7 @@ async def of_an_async_queue(client: redis.asyncio.Redis) -> None:
     assert_type(q.add("a", 1), Awaitable[Added | Taken | Over])
     assert_type(await q.add_many(["a"]), list[str | None])
     assert_type(await q.pop(), list[Delivery])
+    assert_type(await q.finish_and_pop(await q.pop()), FinishedAndTaken)
     assert_type(q.len(on=client.pipeline()), Later[int])
     async for job in q.peek_iter():
         assert_type(job, Job)

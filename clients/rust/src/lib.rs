@@ -39,14 +39,15 @@ mod words;
 pub mod worker;
 
 pub use codec::{Body, Codec, Raw};
-pub use commands::NewJob;
+pub use commands::{Claim, NewJob};
 pub use errors::{Error, Result, Taken};
 pub use flow::{after, chain, group, Flow};
 pub use info::Info;
 pub use queue::Queue;
 pub use reading::Shown;
 pub use replies::{
-    Added, Delivery, Dep, Deps, Edges, Group, Job, JobFields, Outcome, Page, Schedule,
+    Added, Delivery, Dep, Deps, Edges, FinishedAndTaken, Group, Job, JobFields, Outcome, Page,
+    Schedule,
 };
 pub use seam::{Connection, Connector, Later, REPLY_WITHIN};
 pub use topic::{IfTaken, Topic};

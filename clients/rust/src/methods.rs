@@ -39,6 +39,21 @@ impl Queue {
         Finish::new(self, jobs)
     }
 
+    /// Finishes jobs of this queue, and then takes others, in one step. Each is a delivery, or an id with
+    /// its lease.
+    pub fn finish_and_pop(&self, jobs: impl IntoIterator<Item = impl Claim>) -> FinishAndPop {
+        FinishAndPop::new(self, jobs)
+    }
+
+    /// The same with several queues: the jobs are of one of them, which the deliveries name.
+    pub fn finish_and_mpop(
+        &self,
+        jobs: impl IntoIterator<Item = impl Claim>,
+        others: &[Text],
+    ) -> FinishAndMpop {
+        FinishAndMpop::new(self, jobs, others)
+    }
+
     /// Finishes a job with a result, and adds the jobs that follow it.
     pub fn done(&self, id: impl AsRef<[u8]>, lease: impl Into<Lease>) -> Done {
         Done::new(self, id, lease.into())

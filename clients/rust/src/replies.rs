@@ -80,6 +80,15 @@ impl Delivery {
     }
 }
 
+/// The reply of a POP that finished jobs first.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FinishedAndTaken {
+    /// How many of the leases were valid.
+    pub finished: i64,
+    /// The jobs that it took.
+    pub jobs: Vec<Delivery>,
+}
+
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {

@@ -187,6 +187,10 @@ pub(crate) struct Command<T> {
     wait_at: Option<usize>,
     /// Whether a reply says that what was waited for hasn't come.
     is_waiting: fn(&Value) -> bool,
+    /// Words that stand behind the others: a wait in pieces sends them with the first piece alone.
+    once: Words,
+    /// Puts the reply of a later piece into that of the first one.
+    join: fn(&mut Value, Value),
     /// A value that could not be encoded.
     failed: Option<Error>,
     pub(crate) adds: Adds,
@@ -197,9 +201,26 @@ impl<T> Command<T> {
         words: Words,
         read: impl FnOnce(Value) -> Result<T> + Send + Sync + 'static,
     ) -> Self {
-        let is_waiting = |reply: &Value| matches!(reply, Value::Nil);
-        let adds = Adds::default();
-        Self { words, read: Box::new(read), wait_at: None, is_waiting, failed: None, adds }
+        Self {
+            words,
+            read: Box::new(read),
+            wait_at: None,
+            is_waiting: |reply| matches!(reply, Value::Nil),
+            once: Words::default(),
+            join: |reply, later| *reply = later,
+            failed: None,
+            adds: Adds::default(),
+        }
+    }
+
+    /// With words that are sent once, and make another reply.
+    pub(crate) fn once(mut self, words: Result<Words>, join: fn(&mut Value, Value)) -> Self {
+        self.join = join;
+        match words {
+            Ok(words) => self.once = words,
+            Err(error) => self.failed = Some(error),
+        }
+        self
     }
 
     /// The last word is for how long to wait.
@@ -220,10 +241,11 @@ impl<T> Command<T> {
         }
     }
 
-    pub(crate) fn on(self, pipeline: &mut Pipeline) -> Result<Later<T>> {
+    pub(crate) fn on(mut self, pipeline: &mut Pipeline) -> Result<Later<T>> {
         if let Some(error) = self.failed {
             return Err(error);
         }
+        self.words.0.append(&mut self.once.0);
         let place = pipeline.len();
         pipeline.add_command(cmd(&self.words));
         Ok(Later { place, read: self.read, adds: self.adds })
@@ -235,6 +257,8 @@ impl<T> Command<T> {
         }
         let mut wait = Wait::of(&self.words, self.wait_at, connection.longest_wait());
         let mut words = self.words;
+        let length = words.0.len();
+        words.0.extend(self.once.0);
         let mut reply = Value::Nil;
         while let Some(piece) = wait.next_piece() {
             if let (Some(at), Some(piece_ms)) = (self.wait_at, piece) {
@@ -243,10 +267,12 @@ impl<T> Command<T> {
                 }
             }
             let sent = connection.send(cmd(&words)).await;
-            reply = sent.map_err(|error| Error::from(error).about(&self.adds))?;
+            let sent = sent.map_err(|error| Error::from(error).about(&self.adds))?;
+            (self.join)(&mut reply, sent);
             if !(self.is_waiting)(&reply) {
                 break;
             }
+            words.0.truncate(length);
         }
         (self.read)(reply)
     }

@@ -7,7 +7,10 @@ use std::pin::pin;
 use std::time::{Duration, SystemTime};
 
 use dq_client::testing::Server;
-use dq_client::{Added, Body, Codec, Connector, Error, Millis, Queue, Raw, State, UnixMillis};
+use dq_client::{
+    Added, Body, Codec, Connector, Error, FinishedAndTaken, Lease, Millis, Queue, Raw, State,
+    UnixMillis,
+};
 use futures_util::TryStreamExt;
 use redis::aio::MultiplexedConnection;
 use serde_json::{json, Value};
@@ -94,6 +97,104 @@ async fn many_jobs_have_a_time_each_or_come_due_evenly() {
     for (id, due) in [("a", at), ("b", at + HOUR), ("c", at), ("d", at + HOUR)] {
         assert_eq!(queue.get(id).await.unwrap().unwrap().due, Some(due));
     }
+}
+
+#[tokio::test]
+async fn jobs_are_finished_and_others_are_taken_in_one_step() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    queue.add_many([("a", 1), ("b", 2), ("c", 3)]).ttr(HOUR).await.unwrap();
+    let first = queue.pop().count(2).await.unwrap();
+    let both = queue.finish_and_pop(&first).count(2).withdue().await.unwrap();
+    assert_eq!((both.finished, both.jobs.len()), (2, 1));
+    let job = &both.jobs[0];
+    assert_eq!((&job.id, job.body::<i64>().unwrap(), job.due.is_some()), (&"c".into(), 3, true));
+    let none = |finished| FinishedAndTaken { finished, jobs: Vec::new() };
+    assert_eq!(queue.finish_and_pop([job]).await.unwrap(), none(1));
+    // Again, as after a broken connection; and the latest lease.
+    assert_eq!(queue.finish_and_pop([job.held().unwrap()]).await.unwrap(), none(0));
+    assert_eq!(queue.finish_and_pop([("a", Lease::Latest)]).await.unwrap(), none(0));
+    assert_eq!(queue.len().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn jobs_of_one_of_several_queues_are_finished() {
+    let (_server, client) = server().await;
+    let (urgent, bulk) = (queue(&client, "urgent").await, queue(&client, "bulk").await);
+    let others = ["bulk".into()];
+    bulk.add_many([("a", 1), ("b", 2)]).await.unwrap();
+    let jobs = urgent.mpop(&others).await.unwrap();
+    let both = urgent.finish_and_mpop(&jobs, &others).count(5).await.unwrap();
+    let b = &both.jobs[0];
+    assert_eq!((both.finished, &b.key, &b.id), (1, &"bulk".into(), &"b".into()));
+    urgent.add("c", 3).await.unwrap();
+    let claim = ("bulk", "b", Lease::from(b));
+    let both = urgent.finish_and_mpop([claim], &others).await.unwrap();
+    let c = &both.jobs[0];
+    assert_eq!((both.finished, &c.key, &c.id), (1, &"urgent".into(), &"c".into()));
+    // An id with its lease is of the queue itself.
+    let last = urgent.finish_and_mpop([c.held().unwrap()], &others).await.unwrap();
+    assert_eq!(last, FinishedAndTaken { finished: 1, jobs: Vec::new() });
+}
+
+#[tokio::test]
+async fn jobs_of_another_queue_none_and_too_many_are_refused() {
+    let (_server, client) = server().await;
+    let (urgent, bulk) = (queue(&client, "urgent").await, queue(&client, "bulk").await);
+    for queue in [&urgent, &bulk] {
+        queue.add("a", 1).await.unwrap();
+    }
+    let (here, there) = (urgent.pop().await.unwrap(), bulk.pop().await.unwrap());
+    let both = [&here[0], &there[0]];
+    assert!(matches!(urgent.finish_and_pop(&there).await, Err(Error::Misuse(_))));
+    assert!(matches!(urgent.finish_and_pop(both).await, Err(Error::Misuse(_))));
+    let others = ["bulk".into()];
+    assert!(matches!(urgent.finish_and_mpop(both, &others).await, Err(Error::Misuse(_))));
+    let mut pipeline = redis::pipe();
+    assert!(urgent.finish_and_pop(&there).on(&mut pipeline).is_err());
+    let strange = ["strange".into()];
+    assert!(matches!(urgent.finish_and_mpop(&there, &strange).await, Err(Error::Invalid(_))));
+    let many: Vec<_> = (1..=10_001).map(|lease| ("b", Lease::Number(lease))).collect();
+    for jobs in [&many[..0], &many[..]] {
+        assert!(matches!(urgent.finish_and_pop(jobs).await, Err(Error::Invalid(_))));
+        assert!(matches!(urgent.finish_and_mpop(jobs, &others).await, Err(Error::Invalid(_))));
+    }
+    assert_eq!(urgent.finish([here[0].held().unwrap()]).await.unwrap(), 1);
+    assert_eq!(bulk.finish([there[0].held().unwrap()]).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_wait_in_pieces_finishes_once() {
+    let (_server, client) = server().await;
+    let waiting = Queue::new(connection(&client, Duration::from_secs(1)).await, "q");
+    let other = queue(&client, "q").await;
+    other.add_many([("a", 1), ("b", 2)]).await.unwrap();
+    let jobs = other.pop().count(2).await.unwrap();
+    let come_again = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        other.add("a", 3).delay(HOUR).await.unwrap();
+        other.pop().id("a").await.unwrap();
+    };
+    // The latest lease of that id is another worker's by the second piece.
+    let claims = [jobs[1].held().unwrap(), (&jobs[0].id, Lease::Latest)];
+    let both = waiting.finish_and_pop(claims).block(Duration::from_millis(2500));
+    let (both, ()) = tokio::join!(both.into_future(), come_again);
+    assert_eq!(both.unwrap(), FinishedAndTaken { finished: 2, jobs: Vec::new() });
+    assert_eq!(other.len().state(State::Reserved).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_pipeline_finishes_jobs_and_takes_others() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    queue.add_many([("a", 1), ("b", 2)]).await.unwrap();
+    let jobs = queue.pop().await.unwrap();
+    let mut pipeline = redis::pipe();
+    let later = queue.finish_and_pop(&jobs).count(1).on(&mut pipeline).unwrap();
+    let mut raw = connection(&client, WITHIN).await;
+    let replies: Vec<redis::Value> = pipeline.ignore_errors().query_async(&mut raw).await.unwrap();
+    let both = later.of(&replies).unwrap();
+    assert_eq!((both.finished, &both.jobs[0].id), (1, &"b".into()));
 }
 
 #[tokio::test]

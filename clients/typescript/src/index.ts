@@ -32,6 +32,7 @@ export {
   Dep,
   type Deps,
   type Edges,
+  type FinishedAndTaken,
   type Group,
   type Info,
   type Job,

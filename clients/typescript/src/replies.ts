@@ -56,6 +56,13 @@ export class Delivery {
   }
 }
 
+/** The reply of a POP that finished jobs first. */
+export interface FinishedAndTaken {
+  /** How many of the leases were valid. */
+  readonly finished: number;
+  readonly jobs: Delivery[];
+}
+
 export type Edges = Shown<typeof EDGES>;
 export type Schedule = Shown<typeof SCHEDULE>;
 export type Group = Shown<typeof GROUP>;

@@ -61,8 +61,8 @@ for (const [name, { call }] of Object.entries(contract.commands)) {
 
 function wordsOf(name: string, told: Raw): string[] {
   const given = argumentsIn(name, told);
-  if (name === "mpop") given.unshift(["other"]);
-  const build = commands[methodOf(name) as keyof typeof commands] as (
+  if (name === "mpop") given.splice(-1, 0, ["other"]);
+  const build = commands[methodOf(name, told) as keyof typeof commands] as (
     ...given: unknown[]
   ) => Command<unknown>;
   return build(new Key("q"), ...given).words.map(String);

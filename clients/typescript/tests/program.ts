@@ -158,9 +158,9 @@ function keyOf({ key = "" }: Call): string {
 /** Calls the method of a command. */
 function asked(target: object, { command, key, arguments: told }: Call): unknown {
   const given = argumentsIn(command, told);
-  if (command === "mpop") given.unshift((key ?? []).slice(1));
+  if (command === "mpop") given.splice(-1, 0, (key ?? []).slice(1));
   const methods = target as Record<string, (...given: unknown[]) => unknown>;
-  return methods[methodOf(command)]?.(...given);
+  return methods[methodOf(command, told)]?.(...given);
 }
 
 function batched(

@@ -67,6 +67,67 @@ for (const library of LIBRARIES) {
     assert.equal(await queue().len(), 4);
   });
 
+  test(`${library}: jobs are finished and others are taken in one step`, async () => {
+    const named = ["a", "b", "c"].map((id) => ({ id, body: id }));
+    await queue().addMany(named, { ttr: { hours: 1 } });
+    const first = await queue().pop({ count: 2 });
+    const both = await queue().finishAndPop(first, { count: 2, withdue: true });
+    const [job, ...none] = both.jobs;
+    assert.deepEqual([both.finished, job?.id, job?.body, none], [2, "c", "c", []]);
+    assert.ok(job?.due instanceof Date);
+    const waited = await queue().finishAndPop(both.jobs, { block: 20 });
+    assert.deepEqual(waited, { finished: 1, jobs: [] });
+    // Again, as after a broken connection; and by an id alone.
+    const again = await queue().finishAndPop([{ id: "c", lease: job?.lease }, "a"]);
+    assert.deepEqual(again, { finished: 0, jobs: [] });
+    assert.equal(await queue().len(), 0);
+  });
+
+  test(`${library}: jobs of one of several queues are finished`, async () => {
+    const [urgent, bulk] = ["urgent", "bulk"].map(
+      (name) => new Queue(server.client(library), name),
+    );
+    await bulk?.addMany([
+      { id: "a", body: 1 },
+      { id: "b", body: 2 },
+    ]);
+    const jobs = (await urgent?.mpop(["bulk"])) ?? [];
+    const both = await urgent?.finishAndMpop(jobs, ["bulk"], { count: 5 });
+    const [b] = both?.jobs ?? [];
+    assert.deepEqual([both?.finished, b?.key, b?.id], [1, "bulk", "b"]);
+    await urgent?.add("c", 3);
+    const claim = { key: "bulk", id: "b", lease: b?.lease };
+    const more = await urgent?.finishAndMpop([claim], ["bulk"]);
+    const [c] = more?.jobs ?? [];
+    assert.deepEqual([more?.finished, c?.key, c?.id], [1, "urgent", "c"]);
+    const last = await urgent?.finishAndMpop([{ id: "c", lease: c?.lease }], ["bulk"]);
+    assert.deepEqual(last, { finished: 1, jobs: [] });
+  });
+
+  test(`${library}: one job at least and 10,000 at most are finished at once`, async () => {
+    await queue().add("a", 1);
+    const many = Array.from({ length: 10_001 }, (_, at) => ({ id: "b", lease: at + 1 }));
+    for (const jobs of [[], many]) {
+      await assert.rejects(queue().finishAndPop(jobs), Invalid);
+      await assert.rejects(queue().finishAndMpop(jobs, ["other"]), Invalid);
+    }
+    const strange = [{ id: "a", lease: 1, key: "strange" }];
+    await assert.rejects(queue().finishAndMpop(strange, ["other"]), Invalid);
+    assert.equal(await queue().len("ready"), 1);
+  });
+
+  test(`${library}: a pipeline finishes jobs and takes others`, async () => {
+    await queue().addMany([
+      { id: "a", body: 1 },
+      { id: "b", body: 2 },
+    ]);
+    const jobs = await queue().pop();
+    const pipeline = pipelineOf(server.client(library), true);
+    const later = queue().on(pipeline).finishAndPop(jobs, { block: 0 });
+    const both = later.of(await executed(pipeline));
+    assert.deepEqual([both.finished, both.jobs.map(({ id }) => id)], [1, ["b"]]);
+  });
+
   test(`${library}: many jobs have a time each, or come due evenly`, async () => {
     const at = new Date(4_000_000_000_000);
     const later = new Date(4_000_003_600_000);

@@ -5,6 +5,7 @@ import { createClient, createCluster, RESP_TYPES } from "redis";
 import {
   type Added,
   executed,
+  type FinishedAndTaken,
   type Later,
   Queue,
   type RunningJob,
@@ -52,6 +53,11 @@ export async function whatIsRefused(queue: Queue): Promise<void> {
   await queue.addMany([{ body: 1, delay: 3 }]);
   // @ts-expect-error null where the id is taken
   (await queue.addMany([{ body: 1 }], { nx: true }))[0].length;
+  const both: FinishedAndTaken = await queue.finishAndPop(await queue.pop(), { count: 3 });
+  // @ts-expect-error the jobs are a part of the reply
+  both.length;
+  // @ts-expect-error these jobs are taken as they come
+  await queue.finishAndPop(both.jobs, { id: "a" });
   // @ts-expect-error no such state
   await queue.len("sleeping");
   // @ts-expect-error null when there is no such job

@@ -17,9 +17,11 @@ export function valueIn(value: unknown): unknown {
   return Object.fromEntries(Object.entries(told).map(([name, part]) => [name, valueIn(part)]));
 }
 
-/** The method of a command. */
-export function methodOf(command: string): string {
-  return command === "madd" ? "addMany" : command;
+/** The method of a command with these arguments. */
+export function methodOf(command: string, told: Raw): string {
+  if (command === "madd") return "addMany";
+  if (told.finish === undefined) return command;
+  return command === "pop" ? "finishAndPop" : "finishAndMpop";
 }
 
 /** What the method of a command takes. */
@@ -35,6 +37,10 @@ export function argumentsIn(command: string, told: Raw): unknown[] {
       return [taken("id") ?? "*", taken("body"), given];
     case "madd":
       return [taken("job"), given];
+    case "pop":
+      return given.finish === undefined ? [given] : [taken("finish"), given];
+    case "mpop":
+      return given.finish === undefined ? [given] : [claimsIn(taken("finish") as Raw), given];
     case "finish":
       return given.job as unknown[];
     case "del":
@@ -69,6 +75,11 @@ export function argumentsIn(command: string, told: Raw): unknown[] {
     default:
       return [given];
   }
+}
+
+/** Jobs of one of several queues. */
+function claimsIn({ key, job }: Raw): unknown {
+  return (job as Raw[]).map((each) => ({ ...each, key }));
 }
 
 export function addIn(told: Raw): Add {
@@ -131,6 +142,9 @@ function objectOut(command: string, reply: Raw): unknown {
   if ("items" in reply) {
     const { items, ...place } = reply;
     return { ...place, items: (items as unknown[]).map((each) => replyOut(command, each)) };
+  }
+  if ("finished" in reply) {
+    return { finished: reply.finished, taken: replyOut(command, reply.jobs) };
   }
   if ("payload" in reply) return jobOut(reply);
   if ("ready" in reply) return fieldsOut("jobs" in reply ? INFO : GROUP, reply);

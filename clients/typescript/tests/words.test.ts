@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Key } from "../src/commands/base.ts";
+import { finishAndMpop, finishAndPop } from "../src/commands/consume.ts";
 import { addMany, addWords } from "../src/commands/produce.ts";
 import { JSON_CODEC, Retry } from "../src/index.ts";
 import { type Duration, ms, options, sent, span, text } from "../src/words.ts";
@@ -96,6 +97,34 @@ test("what is no list of jobs is refused, and a job with options of its own", ()
   ] as const) {
     const made = () => addMany(new Key("q"), jobs as never);
     assert.throws(made, { name: "TypeError", message: what });
+  }
+});
+
+test("jobs of another queue are not finished, nor what is no list of jobs", () => {
+  const [a, b, c] = [
+    { id: "a", lease: 1 },
+    { id: "b", key: "b" },
+    { id: "c", key: "q" },
+  ];
+  const key = new Key("q");
+  assert.deepEqual(finishAndPop(key, [a, c, "d"], { count: 2, block: 5 }).words, [
+    ...["DQ.POP", "q", "COUNT", "2", "BLOCK", "5"],
+    ...["FINISH", "3", "a", "1", "c", "*", "d", "*"],
+  ]);
+  assert.deepEqual(finishAndMpop(key, [b], ["b"]).words, [
+    ...["DQ.MPOP", "2", "q", "b", "FINISH", "b", "1", "b", "*"],
+  ]);
+  const [other, several] = [
+    /^jobs of the queue "b" can't be .* "q"/,
+    /^jobs of several .* "q", "b"/,
+  ];
+  assert.throws(() => finishAndPop(key, [b]), { name: "RangeError", message: other });
+  assert.throws(() => finishAndPop(key, [a, b]), { name: "RangeError", message: several });
+  assert.throws(() => finishAndMpop(key, [c, b], ["b"]), { name: "RangeError", message: several });
+  for (const jobs of ["ab", { id: "a" }, 5, null]) {
+    const what = { name: "TypeError", message: /^jobs: a list of them, not / };
+    assert.throws(() => finishAndPop(key, jobs as never), what);
+    assert.throws(() => finishAndMpop(key, jobs as never, []), what);
   }
 });
 

@@ -175,6 +175,12 @@ impl Details {
         MainLine::of(self.mark.stage(), self.mark.0 & DYING_BIT != 0, policy)
     }
 
+    /// Whether there is nothing to it but a lease: the job is in its lane and in no other line.
+    pub fn are_plain_lease(&self) -> bool {
+        let stage = u64::from(Stage::Leased.number()) << STAGE_SHIFT;
+        self.mark.0 & !Lease::MAX.number() == stage && self.extras.is_none()
+    }
+
     /// Its bucket in the line of jobs that expire, if it is in that line.
     pub fn expiry_bucket(&self) -> Option<BucketNumber> {
         (self.mark.0 & EXPIRING_BIT != 0).then_some(self.expiry_bucket)

@@ -271,13 +271,17 @@ impl Stamp {
 }
 
 impl Job {
-    pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, hash: u32) -> Job {
-        let bytes = Job::packed(id, body, created);
-        Job { bytes, link: Link::new(hash), bucket: 0, more: More(policy) }
+    pub fn new(id: Id, body: &[u8], created: Time, policy: PolicyNumber, link: Link) -> Job {
+        Job { bytes: Job::packed(id, body, created), link, bucket: 0, more: More(policy) }
+    }
+
+    /// Bytes outside the struct of a job with these.
+    pub fn size_of(id: Id, body: &[u8]) -> usize {
+        STAMP_BYTES + id.bytes().len() + body.len()
     }
 
     fn packed(id: Id, body: &[u8], created: Time) -> Box<[u8]> {
-        let mut bytes = Vec::with_capacity(STAMP_BYTES + id.bytes().len() + body.len());
+        let mut bytes = Vec::with_capacity(Job::size_of(id, body));
         bytes.extend_from_slice(&Stamp::new(created, id).0.to_le_bytes());
         bytes.extend_from_slice(id.bytes());
         bytes.extend_from_slice(body);

@@ -2,8 +2,8 @@
 //! totals, the events, what watchers hear, when the timer must come, and what the checksum has of the
 //! place; so no operation can forget one of them.
 //!
-//! [`Queue::record_change`] is called by what gives a job its place (`put_job`, `put_plain`, `transition`,
-//! `lease_plain`) and by `remove`, and by nothing else.
+//! [`Queue::record_change`] is called by what gives a job its place (`place`, `put_plain`,
+//! `put_all_plain`, `lease_plain`), by what removes one (`remove`, `finish_plain`), and by nothing else.
 //!
 //! The journal doesn't see what a job carries. A body, a note or a result is set in the store, and the
 //! operation that sets it adds it to the checksum (`attached`). A run state is set before the job gets

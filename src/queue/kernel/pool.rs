@@ -7,7 +7,7 @@ use ahash::RandomState;
 use super::job::Job;
 use crate::queue::lines::buckets::{BucketListener, BucketNumber};
 use crate::queue::memory::defrag::Defragmenter;
-use crate::queue::memory::index::{keyed, Index};
+use crate::queue::memory::index::{keyed, Index, Link};
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::PolicyNumber;
@@ -57,10 +57,15 @@ impl Pool {
 
     /// As [`Pool::find`], for an insert that may follow.
     pub fn look_up(&self, id: Id) -> Lookup {
+        let hash = self.hash_of(id);
+        Lookup { slot: self.ids.find(hash, &self.jobs, |job| job.id_and_body().0 == id), hash }
+    }
+
+    #[inline(always)]
+    fn hash_of(&self, id: Id) -> u32 {
         let mut hasher = self.hash.build_hasher();
         hasher.write(id.bytes());
-        let hash = hasher.finish() as u32;
-        Lookup { slot: self.ids.find(hash, &self.jobs, |job| job.id_and_body().0 == id), hash }
+        hasher.finish() as u32
     }
 
     pub fn get(&self, slot: Slot) -> Option<&Job> {
@@ -105,11 +110,28 @@ impl Pool {
         policy: PolicyNumber,
         found: Lookup,
     ) -> Option<Slot> {
-        let job = Job::new(id, body, created, policy, found.hash);
+        let job = Job::new(id, body, created, policy, Link::new(found.hash));
         let size = job.size();
         let slot = self.jobs.insert(job)?;
         self.ids.insert(slot, &mut self.jobs);
         self.bytes += size;
+        Some(slot)
+    }
+
+    /// The same with an id that hasn't been looked up. `None` if it is taken, too.
+    #[inline]
+    pub fn insert_unless_taken(
+        &mut self,
+        id: Id,
+        body: &[u8],
+        created: Time,
+        policy: PolicyNumber,
+    ) -> Option<Slot> {
+        let hash = self.hash_of(id);
+        let is_it = |job: &Job| job.id_and_body().0 == id;
+        let make = |link| Job::new(id, body, created, policy, link);
+        let slot = self.ids.insert_unless(hash, &mut self.jobs, is_it, make)?;
+        self.bytes += Job::size_of(id, body);
         Some(slot)
     }
 

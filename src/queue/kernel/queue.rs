@@ -158,6 +158,27 @@ impl Queue {
         Some(slot)
     }
 
+    /// The same for many jobs that are alike but for their due times, in their order: all of them,
+    /// under given ids. `None`, with nothing done, if an id is taken or comes twice.
+    pub(in crate::queue) fn put_all_plain<'j>(
+        &mut self,
+        jobs: impl ExactSizeIterator<Item = (Id<'j>, &'j [u8])>,
+        due: impl Fn(usize) -> Time,
+        policy: Policy,
+    ) -> Option<Vec<Slot>> {
+        let terms = Terms { policy, group: None };
+        let slots = self.store.insert_all(jobs, self.ledger.clock(), &terms)?;
+        let placed = || slots.iter().enumerate().map(|(position, slot)| (due(position), *slot));
+        self.lanes.insert_waiting(policy.priority, placed(), &mut self.store);
+        for (time, slot) in placed() {
+            let (progress, placement) = (&Progress::default(), &Placement::waiting(&policy, time));
+            let after = Some(Standing { time, progress, placement });
+            let (cause, before) = (Cause::Added, Former::default());
+            self.record_change(&Change { slot, cause, before, after });
+        }
+        Some(slots)
+    }
+
     /// Adds a job that is in no line yet. `None`, with nothing done, if there is no slot left.
     fn insert(&mut self, job: &JobView, found: Lookup) -> Option<Slot> {
         let group = match job.group {

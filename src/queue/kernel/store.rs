@@ -184,6 +184,30 @@ impl Store {
         slot
     }
 
+    /// Adds many jobs with these terms that are in no line yet, in their order. `None`, with nothing
+    /// done, if an id is taken or comes twice, or the store is full.
+    pub fn insert_all<'j>(
+        &mut self,
+        mut jobs: impl ExactSizeIterator<Item = (Id<'j>, &'j [u8])>,
+        created: Time,
+        terms: &Terms,
+    ) -> Option<Vec<Slot>> {
+        // A reference of our own, until the jobs have theirs.
+        let number = self.policies.take(terms)?;
+        let mut slots = Vec::with_capacity(jobs.len());
+        let are_free = jobs.all(|(id, body)| {
+            let slot = self.pool.insert_unless_taken(id, body, created, number);
+            slot.map(|slot| slots.push(slot)).is_some()
+        });
+        if are_free {
+            self.policies.take_again(number, slots.len() as u32);
+        } else {
+            slots.iter().rev().for_each(|slot| drop(self.pool.remove(*slot)));
+        }
+        self.policies.drop_reference(number);
+        are_free.then_some(slots)
+    }
+
     /// Removes a job that is in no line and has no details. Also returns its group.
     pub fn remove(&mut self, slot: Slot) -> Option<(Job, Option<GroupNumber>)> {
         let job = self.pool.remove(slot)?;
@@ -265,6 +289,23 @@ impl Store {
             end,
             body_bytes: job.body_bytes(),
         })
+    }
+
+    /// Takes the lease from a job of [`Store::lease_plain`] that isn't kept once it is finished.
+    /// `None`, with nothing done, for any other job.
+    #[inline]
+    pub fn end_plain_lease(&mut self, slot: Slot) -> Option<(u8, BucketNumber, Option<Lease>)> {
+        let job = self.pool.get_mut(slot)?;
+        let number = job.details()?;
+        let details = self.details.get(number).filter(|details| details.are_plain_lease())?;
+        let (policy, lease) = (details.policy, details.progress().lease);
+        let terms = self.policies.get(policy)?;
+        if terms.has_group() || !terms.keep.is_zero() {
+            return None;
+        }
+        job.set_policy(policy);
+        self.details.remove(number);
+        Some((terms.priority, job.bucket, lease))
     }
 
     /// Changes the policy of a job without details.

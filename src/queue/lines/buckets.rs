@@ -199,6 +199,11 @@ impl Buckets {
         }
     }
 
+    /// No job after the horizon has an earlier time.
+    pub fn next_at_earliest(&self) -> Time {
+        self.next_at_earliest
+    }
+
     /// Inserts a job after those with an equal time. O(log n), and a shift within the bucket;
     /// O(bucket) more when it splits.
     #[inline(always)]

@@ -24,6 +24,7 @@
 
 pub mod held;
 pub mod order;
+mod plain;
 
 use super::buckets::{BucketListener, BucketNumber, Buckets, NewEntry};
 use super::counts::{Counts, Passed, Uncounted};
@@ -208,22 +209,6 @@ impl Lanes {
         self.line_mut(main_line).remove(slot, bucket, jobs).is_some()
     }
 
-    /// Gives a job that stays in its lane another time and kind. Returns whether it was there.
-    pub fn move_in_lane(
-        &mut self,
-        priority: u8,
-        bucket: BucketNumber,
-        new_entry: &NewEntry,
-        jobs: &mut impl BucketListener,
-    ) -> bool {
-        self.wake_by(new_entry.time);
-        let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
-        line.advance(self.horizon);
-        let removed = line.remove(new_entry.slot, bucket, jobs);
-        line.insert(new_entry, jobs);
-        removed.is_some()
-    }
-
     pub fn insert_in_side_line(
         &mut self,
         aside: SideLine,
@@ -252,6 +237,7 @@ impl Lanes {
     /// The job to deliver at `now`, if one is ready. Searches from the lane `from` on, and leaves
     /// the lane where the search ended there: until another job becomes ready, the lanes before it
     /// have none. O(lanes).
+    #[inline]
     pub fn first_ready(
         &self,
         now: Time,

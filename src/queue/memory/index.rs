@@ -65,18 +65,9 @@ impl Index {
         &self,
         hash: u32,
         values: &Slab<T>,
-        mut matches: impl FnMut(&T) -> bool,
+        matches: impl FnMut(&T) -> bool,
     ) -> Option<Slot> {
-        let mut slot = self.head(self.chain_of(hash));
-        while let Some(value) = values.get(slot) {
-            let link = value.link();
-            // The hash tells most strangers apart without touching what they own.
-            if link.hash == hash && matches(value) {
-                return Some(slot);
-            }
-            slot = link.next;
-        }
-        None
+        find_from(self.head(self.chain_of(hash)), hash, values, matches)
     }
 
     /// Adds a value that is not in the index.
@@ -86,6 +77,28 @@ impl Index {
         }
         self.push(slot, values);
         self.len += 1;
+    }
+
+    /// Makes a value and adds it, unless one with this `hash` `matches`.
+    pub fn insert_unless<T: Linked>(
+        &mut self,
+        hash: u32,
+        values: &mut Slab<T>,
+        matches: impl FnMut(&T) -> bool,
+        make: impl FnOnce(Link) -> T,
+    ) -> Option<Slot> {
+        if self.chains <= chains_for(self.len) {
+            self.split_one(values);
+        }
+        let chain = self.chain_of(hash);
+        let next = self.head(chain);
+        if find_from(next, hash, values, matches).is_some() {
+            return None;
+        }
+        let slot = values.insert(make(Link { hash, next }))?;
+        self.set_head(chain, slot);
+        self.len += 1;
+        Some(slot)
     }
 
     /// Removes a value that is in the index.
@@ -152,9 +165,19 @@ impl Index {
         let new = self.chains;
         self.push_chain();
         let Some(old) = sibling(new) else { return };
-        let first = self.head(old);
-        self.set_head(old, NO_SLOT);
-        self.push_all(first, values);
+        // One more bit of the hash tells which values move.
+        let moves = |hash: u32| hash as usize & (new ^ old) != 0;
+        let (mut staying, mut moving) = (NO_SLOT, NO_SLOT);
+        let mut slot = self.head(old);
+        while let Some(value) = values.get_mut(slot) {
+            let link = value.link_mut();
+            let first = if moves(link.hash) { &mut moving } else { &mut staying };
+            let next = std::mem::replace(&mut link.next, *first);
+            *first = slot;
+            slot = next;
+        }
+        self.set_head(old, staying);
+        self.set_head(new, moving);
     }
 
     /// Removes a chain: its values go back to the chain they were split from.
@@ -164,24 +187,26 @@ impl Index {
         };
         let first = self.head(last);
         self.pop_chain();
-        self.push_all(first, values);
-    }
-
-    /// Pushes the values that were a chain, from this one on.
-    fn push_all<T: Linked>(&mut self, first: Slot, values: &mut Slab<T>) {
-        let mut slot = first;
-        while let Some(next) = self.push(slot, values) {
-            slot = next;
+        let Some(old) = sibling(last).filter(|_| first != NO_SLOT) else { return };
+        // They come before those that stayed.
+        let mut next = first;
+        while let Some(value) = values.get_mut(next) {
+            let link = value.link_mut();
+            next = link.next;
+            if next == NO_SLOT {
+                link.next = self.head(old);
+                self.set_head(old, first);
+            }
         }
     }
 
-    /// Puts a value first in its chain. What was next to it.
-    fn push<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) -> Option<Slot> {
-        let link = values.get_mut(slot)?.link_mut();
+    /// Puts a value first in its chain.
+    fn push<T: Linked>(&mut self, slot: Slot, values: &mut Slab<T>) {
+        let Some(value) = values.get_mut(slot) else { return };
+        let link = value.link_mut();
         let chain = self.chain_of(link.hash);
-        let next = std::mem::replace(&mut link.next, self.head(chain));
+        link.next = self.head(chain);
         self.set_head(chain, slot);
-        Some(next)
     }
 
     fn head(&self, chain: usize) -> Slot {
@@ -223,6 +248,25 @@ impl Index {
         }
         self.chains -= 1;
     }
+}
+
+/// The value with this `hash` for which `matches` is true, in the rest of a chain.
+#[inline]
+fn find_from<T: Linked>(
+    mut slot: Slot,
+    hash: u32,
+    values: &Slab<T>,
+    mut matches: impl FnMut(&T) -> bool,
+) -> Option<Slot> {
+    while let Some(value) = values.get(slot) {
+        let link = value.link();
+        // The hash tells most strangers apart without touching what they own.
+        if link.hash == hash && matches(value) {
+            return Some(slot);
+        }
+        slot = link.next;
+    }
+    None
 }
 
 /// How many chains there must be for `len` values: four for five values. A head costs four bytes,

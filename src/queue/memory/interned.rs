@@ -66,7 +66,18 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         Some(self.recent)
     }
 
+    /// So many more jobs have a value that some job has.
+    pub fn take_again(&mut self, number: Slot, jobs: u32) {
+        if let Some(shared) =
+            self.shared.get_mut(number).or_impossible("a value that is used is there")
+        {
+            shared.users += jobs;
+            self.users += jobs;
+        }
+    }
+
     /// One job fewer has the value. The last one removes it.
+    #[inline]
     pub fn drop_reference(&mut self, number: Slot) {
         let shared = self.shared.get_mut(number).or_impossible("a value that is used is there");
         let Some(shared) = shared else {
@@ -75,9 +86,14 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         shared.users -= 1;
         self.users -= 1;
         if shared.users == 0 {
-            self.index.remove(number, &mut self.shared);
-            self.shared.remove(number);
+            self.forget(number);
         }
+    }
+
+    #[cold]
+    fn forget(&mut self, number: Slot) {
+        self.index.remove(number, &mut self.shared);
+        self.shared.remove(number);
     }
 
     /// How many jobs have a value.

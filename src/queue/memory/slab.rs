@@ -134,6 +134,7 @@ impl<T> Slab<T> {
     }
 
     /// Stores `value`. `None` if all 2^31 slots are taken.
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         let number = match self.open.last() {
             Some(number) => *number,
@@ -254,6 +255,7 @@ impl<T> Slab<T> {
         None
     }
 
+    #[cold]
     fn open_a_page(&mut self) -> Option<u32> {
         let number = u32::try_from(self.pages.len()).ok()?;
         if number > SLOT_MAX >> PAGE_BITS {

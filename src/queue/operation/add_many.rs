@@ -1,7 +1,7 @@
 //! Adding many jobs that are alike, in one step.
 
 use super::admission::Admission;
-use super::produce::{Add, Added, IfTaken};
+use super::produce::{Add, Added};
 use crate::queue::kernel::operation::{Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::memory::slab::Slot;
@@ -72,6 +72,9 @@ impl Operation for AddMany<'_> {
     type Outcome = AddedMany;
 
     fn run(&self, queue: &mut Queue, now: Time, calendar: &mut dyn Calendar) -> AddedMany {
+        if let Some(slots) = self.run_plain(queue, now) {
+            return AddedMany::Yes(slots);
+        }
         let given = self.given();
         if let Err((position, why)) = self.check(queue, now, &given, calendar) {
             return AddedMany::Refused { position, why };
@@ -87,6 +90,21 @@ impl Operation for AddMany<'_> {
 }
 
 impl<'a> AddMany<'a> {
+    /// Adds jobs that have nothing but a time, under given ids, if all of these are free: most often.
+    /// `None`, with nothing done, otherwise.
+    fn run_plain(&self, queue: &mut Queue, now: Time) -> Option<Vec<Option<Slot>>> {
+        let policy = self.like.policy(queue);
+        let are_named = self.jobs.iter().all(|job| job.id.is_some());
+        let have_room = self.jobs.len() as u64 <= queue.room_beside(0);
+        if !self.like.is_plain(&policy) || !are_named || !have_room {
+            return None;
+        }
+        let jobs = self.jobs.iter().map(|job| (job.id.unwrap_or(Id::NONE), job.body));
+        let due = |position| self.due(position, now).counted_from(now);
+        let slots = queue.put_all_plain(jobs, due, policy)?;
+        Some(slots.into_iter().map(Some).collect())
+    }
+
     /// The ids that are given, with their places: sorted.
     fn given(&self) -> Vec<(&'a [u8], usize)> {
         let ids = self.jobs.iter().enumerate();
@@ -109,45 +127,20 @@ impl<'a> AddMany<'a> {
         let second = |pair: &[(&[u8], usize)]| pair.last().map(|(_, position)| *position);
         let twice = given.windows(2).filter(is_same).filter_map(second).min();
         let before = self.jobs.iter().take(twice.unwrap_or(usize::MAX)).map(|job| job.id);
-        let refused = |(position, checked): (usize, Result<(), Added>)| {
-            checked.err().map(|added| (position, Refusal::As(added)))
+        let mut admission = Admission::new(queue, now);
+        let mut refused = |id| match &self.like.edges {
+            // None names another, so what those before it do to edges makes no difference.
+            None => admission.admit_id(id, &self.like).filter(|added| *added != Added::Left),
+            Some(_) => admission.admit(id, &self.like, calendar).err(),
         };
-        let has_edges = self.like.edges.is_some() || queue.has_edges();
-        let found = if has_edges {
-            let mut admission = Admission::new(queue, now);
-            let checked = before.map(|id| admission.admit(id, &self.like, calendar));
-            checked.enumerate().find_map(refused)
-        } else {
-            let mut room = queue.room_beside(0);
-            let checked = before.map(|id| self.check_plain(queue, now, id, &mut room));
-            checked.enumerate().find_map(refused)
-        };
+        let found = before
+            .enumerate()
+            .find_map(|(position, id)| Some((position, Refusal::As(refused(id)?))));
         let twice = twice.and_then(|position| Some((position, self.jobs.get(position)?.id?)));
         match found.or(twice.map(|(position, id)| (position, Refusal::Twice(id.bytes().into())))) {
             Some(refused) => Err(refused),
             None => Ok(()),
         }
-    }
-
-    /// As [`Admission::admit`], where no job waits for another.
-    fn check_plain(
-        &self,
-        queue: &Queue,
-        now: Time,
-        id: Option<Id>,
-        room: &mut u64,
-    ) -> Result<(), Added> {
-        let slot = id.and_then(|id| queue.store.find(id));
-        let is_taken = slot.is_some_and(|slot| !queue.store.was_kept_until(slot, now));
-        match self.like.if_taken {
-            IfTaken::Refuse if is_taken => return Err(Added::Taken),
-            IfTaken::Leave if is_taken => return Ok(()),
-            IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
-        }
-        if slot.is_none() {
-            *room = room.checked_sub(1).ok_or(Added::Full)?;
-        }
-        Ok(())
     }
 
     fn due(&self, position: usize, now: Time) -> Due {

@@ -77,28 +77,37 @@ impl<'a> Admission<'a> {
         add: &'a Add<'a>,
         calendar: &mut dyn Calendar,
     ) -> Result<(), Added> {
-        let (queue, now) = (self.queue, self.now);
-        let slot = id.filter(|id| Some(*id) != self.freed).and_then(|id| queue.store.find(id));
-        let is_kept_no_longer = slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
-        let is_added = id.is_some_and(|id| self.added.contains_key(id.bytes()));
-        let is_taken = is_added || (slot.is_some() && !is_kept_no_longer);
-        match add.if_taken {
-            IfTaken::Refuse if is_taken => return Err(Added::Taken),
-            IfTaken::Leave if is_taken => return Ok(()),
-            IfTaken::Refuse | IfTaken::Leave | IfTaken::Replace | IfTaken::Ensure => (),
-        }
-        if slot.is_none() && !is_added {
-            self.room = self.room.checked_sub(1).ok_or(Added::Full)?;
+        match self.admit_id(id, add) {
+            None => (),
+            Some(Added::Left) => return Ok(()),
+            Some(stopped) => return Err(stopped),
         }
         let is_held = self.check_edges(id, add)?;
         let is_any_time = add.schedule.as_ref().is_none_or(|new| {
-            add.if_taken == IfTaken::Ensure || new.rule.first(now, new.starts, calendar).is_some()
+            add.if_taken == IfTaken::Ensure
+                || new.rule.first(self.now, new.starts, calendar).is_some()
         });
         if !is_any_time {
             return Err(Added::Never);
         }
         self.count(id, add, is_held);
         Ok(())
+    }
+
+    /// The first part of it, which doesn't depend on edges. What the job comes to, if it isn't
+    /// added.
+    pub fn admit_id(&mut self, id: Option<Id<'a>>, add: &Add) -> Option<Added> {
+        let (queue, now) = (self.queue, self.now);
+        let slot = id.filter(|id| Some(*id) != self.freed).and_then(|id| queue.store.find(id));
+        let is_kept_no_longer = slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
+        let is_added = id.is_some_and(|id| self.added.contains_key(id.bytes()));
+        let (is_there, is_taken) =
+            (is_added || slot.is_some(), is_added || slot.is_some() && !is_kept_no_longer);
+        let stopped = add.stopped(is_taken, is_there || self.room > 0);
+        if stopped.is_none() && !is_there {
+            self.room -= 1;
+        }
+        stopped
     }
 
     /// Whether the job will be held.

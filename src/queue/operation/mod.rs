@@ -1,8 +1,8 @@
 //! What commands and the timer do to a queue: one operation each.
 //!
-//! The kernel has five verbs that give a job its place, and nothing else does: `put_job` and `put_plain`
-//! add one, `transition` and `lease_plain` give one that stays another state, `remove` takes one out. An
-//! operation says which of them happen, and for what cause; they record it (`kernel/journal.rs`), from
+//! The kernel has seven verbs that give a job its place, and nothing else does: `put_job`, `put_plain`
+//! and `put_all_plain` add jobs, `transition` and `lease_plain` give one that stays another state,
+//! `remove` and `finish_plain` take one out. An operation says which of them happen, and for what cause; they record it (`kernel/journal.rs`), from
 //! which totals, events and checksum follow. What a job carries (its body, note, result and run state) is
 //! set beside them, in the store. `Queue::apply` runs the operation, and then carries out what follows
 //! for jobs that wait for others.

@@ -195,6 +195,20 @@ impl Add<'_> {
         added
     }
 
+    /// What it comes to, if it isn't added: its id is taken, or it has no room.
+    #[inline]
+    pub(super) fn stopped(&self, is_taken: bool, has_room: bool) -> Option<Added> {
+        let left = if is_taken { self.if_taken.leaves() } else { None };
+        left.or(if has_room { None } else { Some(Added::Full) })
+    }
+
+    /// Whether its job has nothing but a time: no details, no group, one line. Most are like that.
+    #[inline]
+    pub(super) fn is_plain(&self, policy: &Policy) -> bool {
+        let has_more = self.group.is_some() || self.edges.is_some() || self.schedule.is_some();
+        policy.ttl.is_zero() && policy.late.is_zero() && !has_more
+    }
+
     /// Under this id.
     #[inline]
     pub(super) fn run_under(
@@ -212,21 +226,17 @@ impl Add<'_> {
         // from that time on, so that the outcome doesn't depend on the timer.
         let is_gone = found.slot.is_some_and(|slot| queue.store.was_kept_until(slot, now));
         let is_taken = found.slot.is_some() && !is_gone;
-        if let (true, Some(left)) = (is_taken, self.if_taken.leaves()) {
-            return left;
-        }
         // A job that replaces another takes its room.
-        if found.slot.is_none() && queue.is_full() {
-            return Added::Full;
+        let has_room = found.slot.is_some() || !queue.is_full();
+        if let Some(stopped) = self.stopped(is_taken, has_room) {
+            return stopped;
         }
         if let Some(edges) = &self.edges {
             return self.add_with_edges(queue, now, (id, found), edges);
         }
         let due = self.due.counted_from(now);
         let policy = self.policy(queue);
-        // Most jobs have nothing but a time: no details, no group, one line.
-        let is_simple = policy.ttl.is_zero() && policy.late.is_zero() && self.group.is_none();
-        if is_simple && found.slot.is_none() {
+        if self.is_plain(&policy) && found.slot.is_none() {
             let slot = queue.put_plain(id, self.body, due, policy, found);
             return slot.map_or(Added::Full, |slot| Added::New { slot, due });
         }

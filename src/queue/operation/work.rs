@@ -126,7 +126,9 @@ impl Operation for Bury<'_> {
 impl Queue {
     fn finish(&mut self, now: Time, claim: &Claim) -> Option<()> {
         let slot = self.finishable(now, claim)?;
-        if let Some(job) = self.finish_claimed(now, slot, &Finishing::default()) {
+        let finished = self.finish_plain(slot);
+        let finished = finished.or_else(|| self.finish_claimed(now, slot, &Finishing::default()));
+        if let Some(job) = finished {
             self.store.removed_mut().add(job);
         }
         Some(())
@@ -265,6 +267,7 @@ impl Queue {
     }
 
     /// The job, if this is a claim to its latest delivery.
+    #[inline]
     pub(in crate::queue) fn claimed(&self, claim: &Claim) -> Option<Slot> {
         let slot = self.store.find(claim.id)?;
         let progress = self.store.details_of(slot)?.progress();

@@ -96,6 +96,9 @@ fn with_a_removed_predecessor_nothing_can_come() {
     check("@0 ADD a | ADD b after=a | ADD c after=b | PURGE held 0 9 -> b c | ORDER -> a | EDGES a -> 0/0 0");
     check("@0 ADD a keep=5 | ADD b after=a | POP NOACK | @5 FORGET -> a | GET b -> ready 0 | DEPS b -> a:done");
     check("@0 ADD a | ADD b ttl=5 after=a | @5 DEL a | GET b -> dead 5 | WHY b -> its time to live is over");
+    // An operation ends before anything follows from it: a job that it removes didn't die before.
+    check("@0 ADD a | ADD b after=a | ADD c after=b RUN | DEL a b -> 2 | DEPS c -> b:gone | GET c -> ready 0");
+    check("@0 ADD a | ADD b after=a | ADD c after=b RUN | DEL a | DEL b -> 1 | DEPS c -> b:dead=job 'a' that it waits for was removed");
 }
 
 #[test]

@@ -31,6 +31,12 @@ fn all_are_added_or_none() {
 }
 
 #[test]
+fn jobs_that_are_not_added_leave_nothing_behind() {
+    check("@0 ADD b | MADD a,c,b -> taken at 2 | ADD a | MADD c,d,c -> twice at 2 | MADD c,d -> c d | ORDER -> b a c d");
+    check("@0 ADD p | ADD w after=p | MADD a,p -> taken at 1 | MADD a,c +5 -> a c | POP | FINISH p L1 | POP n=9 -> w#1");
+}
+
+#[test]
 fn taken_ids_are_left_out_or_replaced() {
     check("@0 ADD b body=old | MADD a,b,c NX -> a left c | TOTALS -> 3 0 0 0 0 0 | MADD a,b NX -> left left");
     check("@0 ADD b | POP | MADD a,b REPLACE -> a b | FINISH b L1 -> 0 | TOTALS -> 2 1 1 0 0 0");

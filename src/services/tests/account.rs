@@ -122,8 +122,8 @@ pub struct Account {
     pub finished: Vec<(Bytes, Option<Bytes>)>,
     /// Up to this event, it is known who is dead.
     pub noted: i64,
-    /// During a change: those that have stopped waiting.
-    pub freed: Vec<Bytes>,
+    /// During a change: those that have stopped waiting, and whether they wait to run now or are dead.
+    pub freed: Vec<(Bytes, Stage)>,
     /// During a DONE: others wait for these, or have waited.
     pub once_waited_for: Vec<Bytes>,
 }
@@ -166,6 +166,7 @@ impl Account {
         self.finished.clear();
         match operation {
             Operation::Add(job) => Outcome::Done(self.add(now, job)),
+            Operation::AddMany(many) => self.add_many(now, many),
             Operation::Pop(terms) => {
                 Outcome::Handed((0..terms.count).map_while(|_| self.pop(now, terms)).collect())
             }
@@ -218,7 +219,10 @@ impl Account {
                     account.remove(id).is_some()
                 })
             }
-            Operation::KickJob(ids) => self.each(now, ids, |account, id| account.kick(now, id)),
+            Operation::KickJob(ids) => {
+                self.each(now, ids, |account, id| account.kick(now, id, now))
+            }
+            Operation::KickSpread(ids, span) => self.kick_spread(now, ids, *span),
             Operation::ResumeJobs(ids) => {
                 self.each(now, ids, |account, id| account.end_hold(now, id))
             }
@@ -250,7 +254,12 @@ impl Account {
         }
     }
 
-    fn each<T>(&mut self, now: u64, all: &[T], one: impl Fn(&mut Account, &T) -> bool) -> Outcome {
+    pub fn each<T>(
+        &mut self,
+        now: u64,
+        all: &[T],
+        one: impl Fn(&mut Account, &T) -> bool,
+    ) -> Outcome {
         let mut jobs = 0;
         for it in all {
             jobs += usize::from(one(self, it));
@@ -273,10 +282,12 @@ impl Account {
         Some(self.jobs.remove(at))
     }
 
-    fn add(&mut self, now: u64, new: &NewJob) -> bool {
-        let is_over = |job: &Job| job.stage == Stage::Done && job.time <= now;
-        let is_taken = self.job(&new.id).is_some_and(|job| !is_over(job));
-        if is_taken && !new.replaces {
+    pub fn is_taken(&self, now: u64, id: &[u8]) -> bool {
+        self.job(id).is_some_and(|job| job.stage != Stage::Done || job.time > now)
+    }
+
+    pub fn add(&mut self, now: u64, new: &NewJob) -> bool {
+        if !new.replaces && self.is_taken(now, &new.id) {
             return false;
         }
         let Some(edges) = self.edges_of(now, new) else {
@@ -287,7 +298,7 @@ impl Account {
         let is_on_hold = new.edges.is_on_hold;
         let (stage, time) = match is_on_hold || edges.iter().any(|edge| edge.end.is_none()) {
             true => (Stage::Held, now),
-            false => (Stage::Waiting, now + new.delay),
+            false => (Stage::Waiting, new.due.counted_from(now)),
         };
         self.groups.join(new.group.as_ref(), &self.jobs);
         self.jobs.push(Job {
@@ -349,7 +360,7 @@ impl Account {
         if self.groups.holds_until(self.job(id)?, &self.jobs) > now {
             return None;
         }
-        let is_kicked = self.job(id)?.state(now) != State::Held && self.kick(now, id);
+        let is_kicked = self.job(id)?.state(now) != State::Held && self.kick(now, id, now);
         let job = self.job(id)?;
         if !is_kicked && job.state(now) != State::Ready {
             return None;
@@ -377,26 +388,22 @@ impl Account {
         Some(handed)
     }
 
-    /// A job for which nobody says so.
-    pub fn die(&mut self, now: u64, id: &[u8]) {
-        let order = self.next_event();
-        let job = self.jobs.iter_mut().find(|job| job.new.id == id);
-        job.into_iter().for_each(|job| mark_dead(job, now, order));
-        self.record_life(now, id);
-    }
-
-    fn kick(&mut self, now: u64, id: &[u8]) -> bool {
+    /// A dead job comes back at this due time.
+    pub fn kick(&mut self, now: u64, id: &[u8], due: u64) -> bool {
         let order = self.next_event();
         let Some(job) = self.jobs.iter_mut().find(|job| job.new.id == id) else {
             return false;
         };
-        match job.state(now) {
-            State::Dead => (job.attempt, job.expires_at) = (0, expiry(&job.new, now)),
-            State::Delayed | State::Held => (),
+        let due = match job.state(now) {
+            State::Dead => {
+                (job.attempt, job.expires_at) = (0, expiry(&job.new, now));
+                due
+            }
+            State::Delayed | State::Held => now,
             State::Ready | State::Reserved | State::Done => return false,
-        }
+        };
         job.drop_open_edges();
-        job.wait_from(now, order);
+        job.wait_from(due, order);
         true
     }
 

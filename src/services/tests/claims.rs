@@ -11,7 +11,9 @@ impl Account {
     }
 
     fn claimed_alive(&mut self, now: u64, id: &[u8], lease: Option<u64>) -> Option<&mut Job> {
-        self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))
+        self.held(id, lease).filter(|job| job.expires_at.is_none_or(|expiry| expiry > now))?;
+        self.record_death(now, id);
+        self.held(id, lease)
     }
 
     pub fn finish(

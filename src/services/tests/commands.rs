@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::queue::{self, Checksum, Deliveries, KickJob, Pop, PopById, Queue, Removal, Remove};
+use crate::queue::{
+    self, Checksum, Deliveries, KickJob, KickSpread, Pop, PopById, Queue, Removal, Remove,
+};
 use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::key_ref::KeyRef;
@@ -12,7 +14,7 @@ use crate::services::waiting::wish::{Shape, Wish};
 use super::key::Context;
 use super::keyspace::Order;
 use super::node::{ClientNumber, Node};
-use super::operation::{handed, ids, Handed, Operation, Outcome, Terms};
+use super::operation::{handed, ids, ms, Handed, Operation, Outcome, Terms};
 use super::watch::{Verdict, Watching};
 
 const SHAPE: Shape = Shape { with_key: true, with_due: false, finished: None };
@@ -27,7 +29,11 @@ pub enum Command {
         block: Option<u64>,
         is_of_many: bool,
     },
-    Kick(KeyRef, usize),
+    Kick {
+        place: KeyRef,
+        count: usize,
+        spread: Option<u64>,
+    },
     Purge(KeyRef, queue::State, usize),
     Watch(KeyRef, Watching),
     Look(KeyRef),
@@ -82,13 +88,21 @@ impl Node {
                 }
                 outcome
             }
-            Command::Kick(place, count) => {
+            Command::Kick { place, count, spread } => {
                 self.open_as(place, context(None), false, |key, value| {
                     let open = Frame::new(self, key, value, Source::Client, None);
                     let names = open.queue().ids_of(&open.queue().peek(queue::State::Dead, *count));
-                    let (kick, words) = (KickJob { ids: names.ids() }, names.bytes());
-                    let words = LogForm::Command(c"DQ.KICKJOB", &words);
-                    Outcome::Jobs(open.change(&kick, words, |outcome, _| outcome.0))
+                    let (ids, mut words) = (names.ids(), names.bytes());
+                    let digits = spread.map_or(String::new(), |ms| ms.to_string());
+                    let kicked = if let Some(span) = spread.map(ms) {
+                        words.insert(0, digits.as_bytes());
+                        let words = LogForm::Internal(Internal::KickSpread, &words);
+                        open.change(&KickSpread { ids, span }, words, |outcome, _| outcome.0)
+                    } else {
+                        let words = LogForm::Command(c"DQ.KICKJOB", &words);
+                        open.change(&KickJob { ids }, words, |outcome, _| outcome.0)
+                    };
+                    Outcome::Jobs(kicked)
                 })
             }
             Command::Purge(place, state, count) => {

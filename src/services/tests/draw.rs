@@ -6,8 +6,9 @@ use crate::services::key_ref::{Database, KeyRef};
 use super::commands::Command;
 use super::edges::NewEdges;
 use super::keyspace::{save, Order};
+use super::many::{ManyJobs, Times};
 use super::node::ClientNumber;
-use super::operation::{Bytes, GroupLimits, Left, NewJob, Operation, Pace, Terms, When};
+use super::operation::{Bytes, Due, GroupLimits, Left, NewJob, Operation, Pace, Terms, When};
 use super::watch::Watching;
 use super::world::World;
 
@@ -45,12 +46,17 @@ impl World {
         }
         let place = self.place();
         match self.rng.u32(..46) {
-            0..13 => Command::Change(place, Operation::Add(self.new_job())),
+            0..9 => Command::Change(place, Operation::Add(self.new_job())),
+            9..12 => Command::Change(place, self.draw_many()),
             13..24 => self.draw_pop(client, place),
             24..33 => self.draw_of_held(client),
             33 => Command::Change(place, Operation::Delete(vec![self.id(), self.id()])),
             34 => Command::Change(place, Operation::KickJob(vec![self.id()])),
-            35 => Command::Kick(place, self.rng.usize(1..3)),
+            12 | 35 => {
+                let (count, spread) = (self.rng.usize(1..5), self.rng.u64(..100));
+                let spread = self.rng.bool().then_some(spread);
+                Command::Kick { place, count, spread }
+            }
             36 => Command::Purge(place, self.one_of(&State::ALL), self.rng.usize(1..3)),
             37 => Command::Look(place),
             42..44 => self.draw_result(place),
@@ -99,15 +105,16 @@ impl World {
 
     fn new_job(&mut self) -> NewJob {
         self.bodies += 1;
-        let delay = match self.rng.u32(..4) {
-            0 | 1 => 0,
-            2 => self.rng.u64(1..10),
-            _ => self.rng.u64(1..300),
+        let due = match self.rng.u32(..8) {
+            0..4 => Due::In(0),
+            4 | 5 => Due::In(self.rng.u64(1..10)),
+            6 => Due::In(self.rng.u64(1..300)),
+            _ => Due::At((self.primary.wall_ms() + self.rng.u64(..300)).saturating_sub(30)),
         };
         NewJob {
             id: self.id(),
             body: self.bodies.to_string().into_bytes(),
-            delay,
+            due,
             ttr: self.rng.u64(1..100),
             priority: self.one_of(&[1, 1, 1, 2]),
             attempts: self.one_of(&[0, 0, 0, 1, 2]),
@@ -118,6 +125,24 @@ impl World {
             edges: self.draw_edges(),
             replaces: self.chance(4),
         }
+    }
+
+    fn draw_many(&mut self) -> Operation {
+        let like = self.new_job();
+        let mut ids: Vec<Bytes> = (0..IDS).map(|at| vec![b'p' + at]).collect();
+        self.rng.shuffle(&mut ids);
+        ids.truncate(self.rng.usize(1..5));
+        if self.chance(8) {
+            // Perhaps twice.
+            ids.push(self.id());
+        }
+        let body = |at| format!("{at} of {}", self.bodies).into_bytes();
+        let jobs: Vec<(Bytes, Bytes)> =
+            ids.into_iter().enumerate().map(|(at, id)| (id, body(at))).collect();
+        let leaves_taken = !like.replaces && self.rng.bool();
+        let now = self.primary.wall_ms();
+        let times = Times::draw(&mut self.rng, jobs.len(), now);
+        Operation::AddMany(Box::new(ManyJobs { like, jobs, times, leaves_taken }))
     }
 
     fn draw_edges(&mut self) -> NewEdges {

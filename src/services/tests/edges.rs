@@ -1,7 +1,7 @@
 //! The account's edges: which jobs wait for others. They go by ids, as clients name them, and share
 //! no code with the queue.
 
-use super::account::{Account, Job, Stage, State};
+use super::account::{mark_dead, Account, Job, Stage, State};
 use super::operation::{Bytes, NewJob};
 
 /// How a predecessor ended; of one that is done, its result.
@@ -99,8 +99,13 @@ impl Account {
             if let Some(edge) = edge {
                 edge.end = Some(end.clone());
                 job.due_from = job.due_from.max(at);
-                let is_free = job.stage == Stage::Held && !job.waits();
-                self.freed.extend(is_free.then(|| job.new.id.clone()));
+                let is_orphan = *end == End::Gone && !job.new.edges.runs;
+                let becomes = match job.stage == Stage::Held {
+                    true if is_orphan && job.state(at) == State::Held => Some(Stage::Dead),
+                    true if !job.waits() => Some(Stage::Waiting),
+                    true | false => None,
+                };
+                self.freed.extend(becomes.map(|stage| (job.new.id.clone(), stage)));
             }
         }
     }
@@ -109,14 +114,9 @@ impl Account {
         self.settle(now, from, &End::Done(result), |_| true);
     }
 
+    /// Those that wait in vain then die at the end of the operation.
     pub fn settle_as_gone(&mut self, now: u64, from: &[u8]) {
-        let dies = |job: &&Job| {
-            job.waits_for(from) && !job.new.edges.runs && job.state(now) == State::Held
-        };
-        let to_die: Vec<Bytes> =
-            self.jobs.iter().filter(dies).map(|job| job.new.id.clone()).collect();
         self.settle(now, from, &End::Gone, |_| true);
-        to_die.iter().for_each(|id| self.die(now, id));
     }
 
     /// What is known of its death in the log; where it is, its dependents with RUN need it no more.
@@ -131,6 +131,14 @@ impl Account {
         }
     }
 
+    /// An operation on a job whose last lease has run out notes the death first, for those that wait
+    /// for the job: what was on its way to a client that has gone comes back without a SETTLE before.
+    pub fn record_death(&mut self, now: u64, id: &[u8]) {
+        if self.job(id).is_some_and(|job| job.state(now) == State::Dead) {
+            self.record_life(now, id);
+        }
+    }
+
     /// Of those that have another place since it was looked last.
     pub fn record_lives(&mut self, now: u64) {
         let moved = self.jobs.iter().filter(|job| job.place().1 > self.noted);
@@ -139,14 +147,20 @@ impl Account {
         moved.iter().for_each(|id| self.record_life(now, id));
     }
 
-    /// Those that wait for nothing any more are due, in the order in which that came to be so.
+    /// Those that wait for nothing any more are due, and those that wait in vain die, in the order in
+    /// which that came to be so. An operation does this at its end: until then they are held. So a
+    /// DEL of a job and of one that waits for it removes the second before it dies of the first.
     pub fn release_the_freed(&mut self, now: u64) {
         self.record_lives(now);
         while !self.freed.is_empty() {
-            let (id, order) = (self.freed.remove(0), self.next_event());
+            let ((id, becomes), order) = (self.freed.remove(0), self.next_event());
             let is_it = |job: &&mut Job| job.new.id == id && job.stage == Stage::Held;
-            if let Some(job) = self.jobs.iter_mut().find(is_it).filter(|job| !job.waits()) {
-                job.wait_from(job.due_from + job.new.delay, order);
+            match self.jobs.iter_mut().find(is_it) {
+                Some(job) if becomes == Stage::Dead => mark_dead(job, now, order),
+                Some(job) if !job.waits() => {
+                    job.wait_from(job.new.due.counted_from(job.due_from), order);
+                }
+                Some(_) | None => (),
             }
             self.record_lives(now);
         }
@@ -160,7 +174,7 @@ impl Account {
         job.is_on_hold = false;
         job.due_from = job.due_from.max(now);
         let is_free = !job.waits();
-        self.freed.extend(is_free.then(|| id.to_vec()));
+        self.freed.extend(is_free.then(|| (id.to_vec(), Stage::Waiting)));
         true
     }
 

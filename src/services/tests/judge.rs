@@ -112,8 +112,9 @@ impl World {
                 self.note_leases(&place, &outcome);
                 true
             }
-            Operation::KickJob(_) | Operation::Forget(_) => true,
+            Operation::KickJob(_) | Operation::KickSpread(..) | Operation::Forget(_) => true,
             Operation::Add(_)
+            | Operation::AddMany(_)
             | Operation::Finish(_)
             | Operation::Release { .. }
             | Operation::Touch { .. }
@@ -308,7 +309,7 @@ impl World {
                     self.hold(client, place, handed);
                 }
             }
-            (Command::Kick(place, _), Reply::Outcome(outcome)) => {
+            (Command::Kick { place, .. }, Reply::Outcome(outcome)) => {
                 self.judge_choice(place, |state| state == State::Dead, outcome, own, begun);
             }
             (Command::Purge(place, state, _), Reply::Outcome(outcome)) => {
@@ -316,7 +317,7 @@ impl World {
                 self.judge_choice(place, |state| state == wanted, outcome, own, begun);
             }
             (
-                Command::Change(place, _) | Command::Kick(place, _) | Command::Purge(place, ..),
+                Command::Change(place, _) | Command::Kick { place, .. } | Command::Purge(place, ..),
                 Reply::Missing,
             ) => {
                 assert!(!self.accounts.contains_key(place), "a queue is missing");

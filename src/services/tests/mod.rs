@@ -8,7 +8,7 @@
 //! | `draw.rs`, `troubles.rs` | what clients say; what happens to servers |
 //! | `node.rs`, `key.rs` | a server as the services see it: the trait [`super::host::Host`] |
 //! | `keyspace.rs`, `commands.rs`, `operation.rs` | what a server does to keys; commands and entries of the log |
-//! | `account.rs`, `claims.rs`, `groups.rs`, `edges.rs` | the world's own account of a queue, which shares no code with it; what workers say; groups; jobs that wait for others |
+//! | `account.rs`, `claims.rs`, `many.rs`, `groups.rs`, `edges.rs` | the world's own account of a queue, which shares no code with it; what workers say; many jobs in one step; groups; jobs that wait for others |
 //! | `single/` | no session: one service at a time, on a server of these |
 //! | `streams.rs` | jobs that go to streams |
 //! | `watch.rs` | clients that wait for what becomes of a job or a lease |
@@ -32,6 +32,7 @@ mod inspect;
 mod judge;
 mod key;
 mod keyspace;
+mod many;
 mod node;
 mod operation;
 mod single;

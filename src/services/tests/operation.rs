@@ -4,14 +4,15 @@ use std::ffi::CStr;
 
 use crate::queue::{
     self, Add, Added, Affected, Alter, Attempts, Bury, Changed, Checkpoint, Claim, Claims,
-    Deliveries, Done, DoneOutcome, Due, Finish, ForgetGroups, Id, Ids, IfTaken, KickJob, Lease,
-    Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal, Remove,
-    Renew, Resume, Resumed, Settle, Sink, Touch, WhenReleased,
+    Deliveries, Done, DoneOutcome, Finish, ForgetGroups, Id, Ids, IfTaken, KickJob, KickSpread,
+    Lease, Millis, Mode, OnDead, PassOver, Pause, Pop, PopById, Queue, Rate, Release, Removal,
+    Remove, Renew, Resume, Resumed, Settle, Sink, Time, Touch, WhenReleased,
 };
 use crate::services::change::frame::Frame;
 use crate::services::change::log::LogForm;
 
 use super::edges::NewEdges;
+use super::many::ManyJobs;
 use super::node::Node;
 use super::watch::claims_of;
 
@@ -20,6 +21,7 @@ pub type Bytes = Vec<u8>;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
     Add(NewJob),
+    AddMany(Box<ManyJobs>),
     Pop(Terms),
     PopById(Vec<Bytes>, Terms),
     Finish(Vec<(Bytes, Option<u64>)>),
@@ -52,6 +54,7 @@ pub enum Operation {
     },
     Delete(Vec<Bytes>),
     KickJob(Vec<Bytes>),
+    KickSpread(Vec<Bytes>, u64),
     /// The queue, or a group of it.
     Pause(Option<Bytes>, Option<u64>),
     Resume(Option<Bytes>),
@@ -80,7 +83,7 @@ pub struct Left {
 pub struct NewJob {
     pub id: Bytes,
     pub body: Bytes,
-    pub delay: u64,
+    pub due: Due,
     pub ttr: u64,
     pub priority: u8,
     pub attempts: u32,
@@ -90,6 +93,12 @@ pub struct NewJob {
     pub group: Option<Bytes>,
     pub edges: NewEdges,
     pub replaces: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    In(u64),
+    At(u64),
 }
 
 /// How many jobs of a group may be worked on, and how fast they may leave; none and zero are no
@@ -141,6 +150,10 @@ pub enum Outcome {
     Followed(Vec<Option<Bytes>>),
     /// It isn't, since one of those wouldn't be added.
     Refused,
+    /// Many are added, but for those whose id is taken.
+    Added(Vec<Option<Bytes>>),
+    /// None is, because of the one at this place.
+    RefusedAt(usize),
 }
 
 impl Outcome {
@@ -150,7 +163,8 @@ impl Outcome {
             Outcome::Jobs(jobs) | Outcome::Renewed(jobs, _) => *jobs > 0,
             Outcome::Handed(handed) => !handed.is_empty(),
             Outcome::Followed(_) => true,
-            Outcome::Refused => false,
+            Outcome::Added(added) => added.iter().any(Option::is_some),
+            Outcome::Refused | Outcome::RefusedAt(_) => false,
         }
     }
 }
@@ -198,10 +212,26 @@ impl Left {
     }
 }
 
+impl Due {
+    pub fn counted_from(self, now: u64) -> u64 {
+        match self {
+            Due::In(delay) => now + delay,
+            Due::At(time) => time.max(now),
+        }
+    }
+
+    pub fn operation(self) -> queue::Due {
+        match self {
+            Due::In(delay) => queue::Due::In(ms(delay)),
+            Due::At(time) => queue::Due::At(Time::new(time).unwrap()),
+        }
+    }
+}
+
 impl NewJob {
-    fn operation(&self) -> Add<'_> {
+    pub fn operation(&self) -> Add<'_> {
         Add {
-            due: Due::In(ms(self.delay)),
+            due: self.due.operation(),
             ttr: Some(ms(self.ttr)),
             priority: Some(self.priority),
             attempts: Some(Attempts::new(self.attempts)),
@@ -253,6 +283,7 @@ impl Operation {
         matches!(
             self,
             Operation::Add(_)
+                | Operation::AddMany(_)
                 | Operation::Pause(..)
                 | Operation::KeepDead(_)
                 | Operation::Sink(_)
@@ -270,6 +301,10 @@ impl Operation {
             }
             b"DQ.POP" => Operation::Pop(Terms::read(words)),
             b"DQ.KICKJOB" => Operation::KickJob(all()),
+            b"KICKSPREAD" => {
+                let ids = words[1..].iter().map(|word| word.to_vec()).collect();
+                Operation::KickSpread(ids, number(words[0]))
+            }
             b"PASSOVER" => Operation::PassOver,
             b"FORGET" if words.is_empty() => Operation::ForgetGroups,
             b"FORGET" => Operation::Forget(all()),
@@ -293,6 +328,9 @@ impl Operation {
             Operation::Add(job) => open.change(&job.operation(), log_as, |added, _| {
                 Outcome::Done(matches!(added, Added::New { .. } | Added::Replaced { .. }))
             }),
+            Operation::AddMany(many) => {
+                open.change(&many.operation(), log_as, |added, _| many.outcome(added))
+            }
             Operation::Pop(terms) => Outcome::Handed(open.change(&terms.pop(), log_as, handed)),
             Operation::PopById(names, terms) => {
                 let (mut all, ids, Pop { ttr, mode, .. }) = (Vec::new(), ids(names), terms.pop());
@@ -366,6 +404,11 @@ impl Operation {
             )),
             Operation::KickJob(names) => Outcome::Jobs(open.change(
                 &KickJob { ids: Ids::from_slice(&ids(names)) },
+                log_as,
+                |outcome, _| outcome.0,
+            )),
+            Operation::KickSpread(names, span) => Outcome::Jobs(open.change(
+                &KickSpread { ids: Ids::from_slice(&ids(names)), span: ms(*span) },
                 log_as,
                 |outcome, _| outcome.0,
             )),

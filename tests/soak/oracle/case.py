@@ -7,7 +7,7 @@ from typing import Any
 from ..history import Op
 from ..resp import Failure
 from .life import Span, Turn
-from .model import Lives, Pending, Place, Queue, Slot, World, distinct
+from .model import Given, Lives, Pending, Place, Queue, Slot, World, distinct
 from .timeline import Epoch, Window
 from .verdict import Verdict, Violation
 
@@ -58,7 +58,7 @@ class Findings:
     """What outlives a data set: leases by key, scans under way, and the verdict."""
 
     verdict: Verdict = field(default_factory=Verdict)
-    leases: dict[Place, dict[int, int]] = field(default_factory=dict)
+    leases: dict[Place, dict[int, Given]] = field(default_factory=dict)
     scans: dict[tuple[str, int], Scan] = field(default_factory=dict)
     walks: dict[tuple[str, int], Walk] = field(default_factory=dict)
     # Ambushes that were carried out in one turn, so that their victims were told nothing.
@@ -66,7 +66,8 @@ class Findings:
     # Those of which a crash may have kept all, a part or nothing: the deliveries, and what gave the
     # jobs back.
     cut_ambushes: set[str] = field(default_factory=set)
-    dumps: dict[str, Queue] = field(default_factory=dict)
+    # By payload: the epoch in which it was made, and the queue.
+    dumps: dict[str, tuple[int, Queue]] = field(default_factory=dict)
     sweep_ms: int = SWEEP_MS
     # No clock was set, and none stands apart from the others.
     has_steady_clocks: bool = True

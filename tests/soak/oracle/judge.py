@@ -112,6 +112,7 @@ class _Course:
 
     def _branch(self, child: Epoch) -> None:
         world = self.world.copy((self.world.clock_ms, max(self.world.clock_ms, child.clock_ms)))
+        world.kept_to[self.epoch.number] = child.cut
         for case in (case for cases in self.open.values() for case in cases):
             if case.op.db in APART:
                 APART[case.op.db].may_have_been_carried_out(case, world)

@@ -164,7 +164,8 @@ def _persist(case: Case) -> None:
 def _dump(case: Case) -> None:
     queue = _at(case, case.place(case.words[1]))
     if queue is not None and isinstance(case.told, str):
-        case.findings.dumps[case.told] = queue.branch(case.now)
+        made_in, _ = case.findings.dumps.get(case.told, (case.epoch.number, queue))
+        case.findings.dumps[case.told] = (made_in, queue.branch(case.now))
     elif (queue is None) != (case.told is None) and not case.is_lost:
         case.violation(
             "ghost" if queue is None else "lost", "DUMP sees it otherwise", case.words[1]
@@ -174,7 +175,10 @@ def _dump(case: Case) -> None:
 def _restore(case: Case) -> None:
     place, dump = case.place(case.words[1]), case.findings.dumps.get(str(case.words[3]))
     if dump is not None and (case.told == "OK" or case.is_lost):
-        _put(case, place, dump.branch(case.now))
+        made_in, dumped = dump
+        queue = dumped.branch(case.now)
+        queue.payloads |= {(made_in, case.epoch.number)}
+        _put(case, place, queue)
     elif case.told == "OK":
         wild = Queue()
         wild.is_wild = True

@@ -8,7 +8,7 @@ than could be known, and never more.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..history import Op
 from .life import GONE, NEVER, NOWHERE, PRESENT, Life, Span
@@ -103,11 +103,19 @@ class Settings:
         return Settings(**vars(self))
 
 
+class Given(NamedTuple):
+    """By which operation a lease was given, and where that ended."""
+
+    op: int
+    epoch: int
+    end: float
+
+
 class Lineage:
     """The leases that a queue, and the queue it is a copy of, have given: also those that a crash has lost."""
 
-    def __init__(self, given: dict[int, int] | None = None):
-        self.given: dict[int, int] = dict(given or {})
+    def __init__(self, given: dict[int, Given] | None = None):
+        self.given: dict[int, Given] = dict(given or {})
 
     def branch(self) -> "Lineage":
         return Lineage(self.given)
@@ -122,6 +130,8 @@ class Queue:
         # Hands out nothing before this.
         self.paused_until: Span = (0, 0)
         self.lineage = lineage or Lineage()
+        # Of the payloads from which it was restored: in which epoch each was made, and in which it was restored.
+        self.payloads: frozenset[tuple[int, int]] = frozenset()
         self.last_lease = 0
         self.pending: list[Pending] = []
         # Jobs whose ADD made an id that no reply told, by body.
@@ -191,6 +201,7 @@ class Queue:
         copy.settings = self.settings.copy()
         copy.paused_until = self.paused_until
         copy.last_lease = self.last_lease
+        copy.payloads = self.payloads
         copy.phantoms = {body: list(lives) for body, lives in self.phantoms.items()}
         for life in [pending.unseen(self, now) for pending in self.pending if pending.unseen]:
             copy.phantoms[life.policy.body] = [life]
@@ -261,6 +272,8 @@ class World:
         self.swept_at: float = 0
         self.pending: list[Pending] = []
         self.clock_ms = 0
+        # Of the epochs before: up to which mark each is in it.
+        self.kept_to: dict[int, float] = {}
 
     def copy(self, now: Span) -> "World":
         world = World()
@@ -273,7 +286,12 @@ class World:
         world.limits = {place: queue.copy() for place, queue in self.limits.items()}
         world.swept_at = self.swept_at
         world.clock_ms = self.clock_ms
+        world.kept_to = dict(self.kept_to)
         return world
+
+    def has_lost(self, given: Given, epoch: int) -> bool:
+        """Whether it may be that this data set doesn't have that delivery, in this epoch."""
+        return given.epoch != epoch and given.end > self.kept_to.get(given.epoch, -1)
 
     def put(self, place: Place, queue: Queue | None, n: float, expires: Span | None = None) -> None:
         """That queue is at that key from now on; None: nothing is, unless a command under way makes it."""

@@ -73,6 +73,15 @@ class Delivery:
 
 
 @dataclass(frozen=True)
+class FinishedAndTaken:
+    """The reply of a POP that finished jobs first."""
+
+    #: How many of the leases were valid.
+    finished: int
+    jobs: list[Delivery]
+
+
+@dataclass(frozen=True)
 class Edges:
     """Of a job that waits for others, or that others wait for."""
 

@@ -97,13 +97,14 @@ def put(command: Command[T], pipeline: Pipeline) -> Later[T]:
 
 def call(client: Client, command: Command[T]) -> T:
     reply = None
-    for words in pieces(command, client):
+    for number, words in enumerate(pieces(command, client)):
         try:
-            reply = client.execute_command(*words, **routing(client, words))
+            told = client.execute_command(*words, **routing(client, words))
         except Exception as error:
             if typed := refusal(error, words):
                 raise typed from error
             raise
+        reply = command.joined(reply, told) if number else told
         if not command.is_waiting(reply):
             break
     return command.parse(reply)
@@ -111,13 +112,14 @@ def call(client: Client, command: Command[T]) -> T:
 
 async def call_async(client: AsyncClient, command: Command[T]) -> T:
     reply = None
-    for words in pieces(command, client):
+    for number, words in enumerate(pieces(command, client)):
         try:
-            reply = await client.execute_command(*words, **routing(client, words))
+            told = await client.execute_command(*words, **routing(client, words))
         except Exception as error:
             if typed := refusal(error, words):
                 raise typed from error
             raise
+        reply = command.joined(reply, told) if number else told
         if not command.is_waiting(reply):
             break
     return command.parse(reply)
@@ -136,9 +138,11 @@ def pieces(command: Command[Any], client: Any) -> Iterator[list[Word]]:
         return
     end = time.monotonic() + total_ms / 1000
     is_endless, left_ms = total_ms == 0, total_ms
+    sent_once = command.words[at + 1 :]
     while is_endless or left_ms > 0:
         piece_ms = at_most_ms if is_endless else min(left_ms, at_most_ms)
-        yield [*command.words[:at], piece_ms, *command.words[at + 1 :]]
+        yield [*command.words[:at], piece_ms, *sent_once]
+        sent_once = []
         left_ms = round((end - time.monotonic()) * 1000)
 
 

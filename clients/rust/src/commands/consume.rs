@@ -5,10 +5,30 @@ use redis::Value;
 use crate::commands::{builder, options, NewJob};
 use crate::errors::{Error, Result};
 use crate::queue::Queue;
-use crate::reading::{list, Wire};
-use crate::replies::{Added, Delivery};
+use crate::reading::{list, next, Wire};
+use crate::replies::{Added, Delivery, FinishedAndTaken};
 use crate::seam::Command;
 use crate::words::{Lease, Millis, Text, Words};
+
+/// The options of DQ.MPOP, and more.
+macro_rules! pop_options {
+    ($($more:tt)*) => {
+        options! {
+            /// How many at most; one by default.
+            int count = "COUNT";
+            /// Waits for a job; zero for ever. On a shared connection all other commands wait
+            /// meanwhile.
+            wait block = "BLOCK";
+            /// How long the leases last.
+            duration ttr = "TTR";
+            /// Without a lease: the job is finished when it is taken.
+            flag noack = "NOACK";
+            /// Tells when each became due.
+            flag withdue = "WITHDUE";
+            $($more)*
+        }
+    };
+}
 
 builder! {
     /// DQ.POP: takes the next ready jobs, each under a lease.
@@ -17,26 +37,19 @@ builder! {
 
 impl Pop {
     pub(crate) fn new(queue: &Queue) -> Self {
-        let (key, codec) = (queue.name.clone(), queue.codec);
-        let read = move |reply| Delivery::read_all(reply, &key, codec);
-        let command = Command::new(Words::of("DQ.POP", &queue.name), read);
+        let command = Command::new(Words::of("DQ.POP", &queue.name), taken(queue));
         Self { queue: queue.clone(), command }
     }
 
-    options! {
-        /// How many at most; one by default.
-        int count = "COUNT";
-        /// Waits for a job; zero for ever. On a shared connection all other commands wait meanwhile.
-        wait block = "BLOCK";
-        /// How long the leases last.
-        duration ttr = "TTR";
-        /// Without a lease: the job is finished when it is taken.
-        flag noack = "NOACK";
-        /// Tells when each became due.
-        flag withdue = "WITHDUE";
+    pop_options! {
         /// This job, and others that are named so.
         text id = "ID";
     }
+}
+
+fn taken(queue: &Queue) -> impl FnOnce(Value) -> Result<Vec<Delivery>> + Send + Sync + 'static {
+    let (key, codec) = (queue.name.clone(), queue.codec);
+    move |reply| Delivery::read_all(reply, &key, codec)
 }
 
 builder! {
@@ -47,32 +60,160 @@ builder! {
 
 impl Mpop {
     pub(crate) fn new(queue: &Queue, others: &[Text]) -> Self {
-        let keys = std::iter::once(&queue.name).chain(others);
-        let mut words = Words::default();
-        words.token("DQ.MPOP").counted(keys);
-        let codec = queue.codec;
-        let read = move |reply| match reply {
-            Value::Nil => Ok(Vec::new()),
-            taken => {
-                let mut parts = list(taken)?.into_iter();
-                let key = Text::read(parts.next().unwrap_or_default())?;
-                Delivery::read_all(parts.next().unwrap_or_default(), &key, codec)
-            }
-        };
-        Self { queue: queue.clone(), command: Command::new(words, read) }
+        let command = Command::new(mpop_words(queue, others), taken_from_one_of_several(queue));
+        Self { queue: queue.clone(), command }
     }
 
-    options! {
-        /// How many at most; one by default.
-        int count = "COUNT";
-        /// Waits for a job; zero for ever. On a shared connection all other commands wait meanwhile.
-        wait block = "BLOCK";
-        /// How long the leases last.
-        duration ttr = "TTR";
-        /// Without a lease: the job is finished when it is taken.
-        flag noack = "NOACK";
-        /// Tells when each became due.
-        flag withdue = "WITHDUE";
+    pop_options!();
+}
+
+fn mpop_words(queue: &Queue, others: &[Text]) -> Words {
+    let mut words = Words::default();
+    words.token("DQ.MPOP").counted(std::iter::once(&queue.name).chain(others));
+    words
+}
+
+fn taken_from_one_of_several(
+    queue: &Queue,
+) -> impl FnOnce(Value) -> Result<Vec<Delivery>> + Send + Sync + 'static {
+    let codec = queue.codec;
+    move |reply| {
+        if matches!(reply, Value::Nil) {
+            return Ok(Vec::new());
+        }
+        let mut parts = list(reply)?.into_iter();
+        let key = next(&mut parts)?;
+        Delivery::read_all(parts.next().unwrap_or_default(), &key, codec)
+    }
+}
+
+builder! {
+    /// DQ.POP with FINISH: finishes jobs, 1 to 10,000, and then takes others, in one step. The finish
+    /// stands also when there is no other job, and happens before a wait.
+    FinishAndPop -> FinishedAndTaken
+}
+
+impl FinishAndPop {
+    pub(crate) fn new(queue: &Queue, jobs: impl IntoIterator<Item = impl Claim>) -> Self {
+        let claims = Claims::of(queue, jobs).and_then(|claims| {
+            let is_here = claims.queue == queue.name;
+            is_here
+                .then_some(claims)
+                .ok_or(Error::Misuse("jobs of another queue can't be finished"))
+        });
+        let finish = claims.map(|claims| claims.words(false));
+        let words = Words::of("DQ.POP", &queue.name);
+        Self { queue: queue.clone(), command: finishing(words, finish, taken(queue)) }
+    }
+
+    pop_options!();
+}
+
+builder! {
+    /// DQ.MPOP with FINISH: finishes jobs of one of several queues, and then takes others from the first
+    /// one that has any.
+    FinishAndMpop -> FinishedAndTaken
+}
+
+impl FinishAndMpop {
+    pub(crate) fn new(
+        queue: &Queue,
+        jobs: impl IntoIterator<Item = impl Claim>,
+        others: &[Text],
+    ) -> Self {
+        let finish = Claims::of(queue, jobs).map(|claims| claims.words(true));
+        let (words, read) = (mpop_words(queue, others), taken_from_one_of_several(queue));
+        Self { queue: queue.clone(), command: finishing(words, finish, read) }
+    }
+
+    pop_options!();
+}
+
+/// A wait in pieces says FINISH once: so it stands behind the options.
+fn finishing(
+    words: Words,
+    finish: Result<Words>,
+    taken: impl FnOnce(Value) -> Result<Vec<Delivery>> + Send + Sync + 'static,
+) -> Command<FinishedAndTaken> {
+    let read = |reply| {
+        let mut both = list(reply)?.into_iter();
+        let finished = next(&mut both)?;
+        Ok(FinishedAndTaken { finished, jobs: taken(both.next().unwrap_or_default())? })
+    };
+    let is_waiting =
+        |reply: &Value| matches!(reply, Value::Array(both) if both.get(1) == Some(&Value::Nil));
+    Command::new(words, read).waiting_while(is_waiting).once(finish, |reply, later| match reply {
+        Value::Array(both) => {
+            both.truncate(1);
+            both.push(later);
+        }
+        first => *first = later,
+    })
+}
+
+/// A job that is finished: a delivery, an id with its lease, or both of another queue that is named.
+pub trait Claim {
+    /// The queue, where it is named, the id and the lease.
+    fn claim(&self) -> (Option<&[u8]>, &[u8], Lease);
+}
+
+impl Claim for Delivery {
+    fn claim(&self) -> (Option<&[u8]>, &[u8], Lease) {
+        (Some(self.key.as_ref()), self.id.as_ref(), self.into())
+    }
+}
+
+impl<I: AsRef<[u8]>> Claim for (I, Lease) {
+    fn claim(&self) -> (Option<&[u8]>, &[u8], Lease) {
+        (None, self.0.as_ref(), self.1)
+    }
+}
+
+impl<Q: AsRef<[u8]>, I: AsRef<[u8]>> Claim for (Q, I, Lease) {
+    fn claim(&self) -> (Option<&[u8]>, &[u8], Lease) {
+        (Some(self.0.as_ref()), self.1.as_ref(), self.2)
+    }
+}
+
+impl<C: Claim + ?Sized> Claim for &C {
+    fn claim(&self) -> (Option<&[u8]>, &[u8], Lease) {
+        (**self).claim()
+    }
+}
+
+/// The jobs of one queue.
+struct Claims {
+    queue: Text,
+    count: i64,
+    pairs: Words,
+}
+
+impl Claims {
+    fn of(queue: &Queue, jobs: impl IntoIterator<Item = impl Claim>) -> Result<Self> {
+        let mut claims = Self { queue: queue.name.clone(), count: 0, pairs: Words::default() };
+        for job in jobs {
+            let (of, id, lease) = job.claim();
+            let of = of.unwrap_or(queue.name.as_ref());
+            if claims.count == 0 {
+                claims.queue = of.to_vec().into();
+            } else if claims.queue.as_ref() != of {
+                return Err(Error::Misuse("jobs of several queues can't be finished at once"));
+            }
+            claims.count += 1;
+            claims.pairs.text(id).lease(lease);
+        }
+        Ok(claims)
+    }
+
+    fn words(self, with_queue: bool) -> Words {
+        let mut words = Words::default();
+        words.token("FINISH");
+        if with_queue {
+            words.text(&self.queue);
+        }
+        words.int(self.count);
+        words.0.extend(self.pairs.0);
+        words
     }
 }
 

@@ -1,15 +1,19 @@
 //! Each command: its words, and how its reply is read.
 //!
 //! The names are the grammar's: a method of [`Queue`] is called like its command (that of DQ.MADD is
-//! `add_many`), an option like its token, in small letters. What an option means stands in DQ's documentation, `docs/commands`. A
-//! command is sent when it is awaited, or put on a pipeline by `on`.
+//! `add_many`), an option like its token, in small letters. DQ.POP and DQ.MPOP with FINISH reply
+//! something else, and are methods of their own: `finish_and_pop`, `finish_and_mpop`. What an option
+//! means stands in DQ's documentation, `docs/commands`. A command is sent when it is awaited, or put on
+//! a pipeline by `on`.
 
 mod consume;
 mod look;
 mod manage;
 mod produce;
 
-pub use consume::{Bury, Done, Finish, Mpop, Pop, Release, Renew, Touch};
+pub use consume::{
+    Bury, Claim, Done, Finish, FinishAndMpop, FinishAndPop, Mpop, Pop, Release, Renew, Touch,
+};
 pub use look::{Depends, Forecast, Get, GetInfo, GetResult, Groups, Len, Next, Peek, Scan};
 pub use manage::{Alter, Del, Kick, KickJob, Pause, Purge, Resume};
 pub use produce::{Add, AddMany, NewJob};

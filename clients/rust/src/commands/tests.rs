@@ -30,11 +30,11 @@ fn taken(command: &str) -> (&'static [(&'static str, &'static str)], &'static [&
         "kick" => (Kick::OPTIONS, &[]),
         "len" => (Len::OPTIONS, &[]),
         "madd" => (AddMany::OPTIONS, &["job"]),
-        "mpop" => (Mpop::OPTIONS, &[]),
+        "mpop" => (FinishAndMpop::OPTIONS, &["finish"]),
         "next" => (Next::OPTIONS, &["expression"]),
         "pause" => (Pause::OPTIONS, &[]),
         "peek" => (Peek::OPTIONS, &[]),
-        "pop" => (Pop::OPTIONS, &[]),
+        "pop" => (Pop::OPTIONS, &["finish"]),
         "purge" => (Purge::OPTIONS, &["state"]),
         "release" => (Release::OPTIONS, &["id", "lease"]),
         "renew" => (&[], &["ttr", "block", "job"]),
@@ -59,6 +59,8 @@ fn a_builder_takes_what_its_command_takes() {
         }
     }
     assert_eq!(Add::OPTIONS, NewJob::OPTIONS);
+    assert_eq!(Mpop::OPTIONS, FinishAndMpop::OPTIONS);
+    assert_eq!(Mpop::OPTIONS, FinishAndPop::OPTIONS);
 }
 
 #[test]

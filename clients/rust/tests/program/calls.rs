@@ -38,6 +38,7 @@ macro_rules! builders {
 builders! {
     Add -> dq_client::Added, AddMany -> Vec<Option<Text>>, Alter -> (), Bury -> bool, Del -> i64,
     Depends -> Option<dq_client::Deps>, Done -> Option<Vec<dq_client::Added>>, Finish -> i64,
+    FinishAndMpop -> dq_client::FinishedAndTaken, FinishAndPop -> dq_client::FinishedAndTaken,
     Forecast -> Vec<i64>, Get -> Option<dq_client::Job>, Groups -> dq_client::Page<dq_client::Group>,
     GetInfo -> Option<dq_client::Info>, Kick -> i64, KickJob -> i64, Len -> i64,
     Mpop -> Vec<dq_client::Delivery>, Next -> Vec<std::time::SystemTime>, Pause -> (),
@@ -131,6 +132,14 @@ macro_rules! add_options {
     };
 }
 
+macro_rules! pop_options {
+    ($builder:expr, $told:expr) => {
+        set!(
+            $builder, $told, count: int, ttr: time, noack: flag, withdue: flag, block: time,
+        )
+    };
+}
+
 /// The options of DQ.ADD besides NX, REPLACE and ENSURE, which a topic has words for.
 pub fn new_job_options(job: NewJob, told: &Value) -> NewJob {
     let mut told = told.clone();
@@ -156,8 +165,8 @@ fn lease(value: &Value) -> Lease {
     value.as_i64().map_or(Lease::Latest, Lease::Number)
 }
 
-fn leased(told: &Value) -> Vec<(Vec<u8>, Lease)> {
-    let jobs = told["job"].as_array().unwrap();
+fn leased(jobs: &Value) -> Vec<(Vec<u8>, Lease)> {
+    let jobs = jobs.as_array().unwrap();
     jobs.iter().map(|job| (bytes(&job["id"]), lease(&job["lease"]))).collect()
 }
 
@@ -178,9 +187,17 @@ pub fn prepared(
     if command == "mpop" {
         let keys = texts(key);
         let others: Vec<Text> = keys[1..].iter().map(|key| key.clone().into()).collect();
-        let mpop = queue(&key[0]).mpop(&others);
-        let mpop = set!(mpop, told, count: int, ttr: time, noack: flag, withdue: flag, block: time);
-        return call(mpop, keyed);
+        let first = queue(&key[0]);
+        if told["finish"].is_null() {
+            return call(pop_options!(first.mpop(&others), told), keyed);
+        }
+        let of = bytes(&told["finish"]["key"]);
+        let jobs = leased(&told["finish"]["job"]).into_iter();
+        let jobs = jobs.map(|(id, lease)| (of.clone(), id, lease));
+        return call(
+            pop_options!(first.finish_and_mpop(jobs, &others), told),
+            |both| json!({"finished": both.finished, "taken": keyed(both.jobs)}),
+        );
     }
     let queue = queue(key);
     match command {
@@ -231,14 +248,18 @@ fn keyed(taken: Vec<dq_client::Delivery>) -> Value {
 fn consuming(command: &str, queue: &Queue, told: &Value) -> Box<dyn Prepared> {
     let id = bytes(&told["id"]);
     match command {
-        "pop" => {
-            let pop = set!(
-                queue.pop(), told, id: each, count: int, ttr: time, noack: flag, withdue: flag,
-                block: time,
-            );
-            call(pop, |taken| deliveries_out(&taken))
+        "pop" if told["finish"].is_null() => {
+            let pop = set!(queue.pop(), told, id: each);
+            call(pop_options!(pop, told), |taken| deliveries_out(&taken))
         }
-        "finish" => call(queue.finish(leased(told)), Value::from),
+        "pop" => {
+            let both = queue.finish_and_pop(leased(&told["finish"]));
+            call(
+                pop_options!(both, told),
+                |both| json!({"finished": both.finished, "taken": deliveries_out(&both.jobs)}),
+            )
+        }
+        "finish" => call(queue.finish(leased(&told["job"])), Value::from),
         "release" => {
             let release = queue.release(id, lease(&told["lease"]));
             let release = set!(
@@ -253,7 +274,7 @@ fn consuming(command: &str, queue: &Queue, told: &Value) -> Box<dyn Prepared> {
         }
         "renew" => {
             let (ttr, block) = (ms(&told["ttr"]).unwrap(), ms(&told["block"]).unwrap());
-            call(queue.renew(ttr, block, leased(told)), |void| {
+            call(queue.renew(ttr, block, leased(&told["job"])), |void| {
                 void.iter().map(|id| bytes_out(id.as_bytes())).collect()
             })
         }

@@ -1,6 +1,7 @@
 /** Taking jobs, and saying what came of them. */
 
-import { type Added, Delivery } from "../replies.ts";
+import { inspect } from "node:util";
+import { type Added, Delivery, type FinishedAndTaken } from "../replies.ts";
 import {
   bytes,
   type Duration,
@@ -50,8 +51,67 @@ export function mpop(
   return { words, key: key.name, parse };
 }
 
-/** A delivery, or an id with its lease; without one, the latest lease of the job. */
-export type Leased = Id | { readonly id: Id; readonly lease?: Lease | null | undefined };
+/**
+ * A delivery, or an id with its lease; without one, the latest lease of the job. `key` is its queue,
+ * where that isn't the one that is asked.
+ */
+export type Leased =
+  | Id
+  | {
+      readonly id: Id;
+      readonly lease?: Lease | null | undefined;
+      readonly key?: string | undefined;
+    };
+
+/**
+ * Finishes jobs of this queue, 1 to 10,000, and then takes others, in one step. The finish stands
+ * also when there is no other job, and happens before a wait.
+ */
+export function finishAndPop(
+  key: Key,
+  jobs: readonly Leased[],
+  given: PopOptions = {},
+): Command<FinishedAndTaken> {
+  const queue = queueOf(key, jobs);
+  if (queue !== key.name) {
+    throw new RangeError(`jobs of the queue "${queue}" can't be finished in "${key.name}"`);
+  }
+  return finishing(pop(key, given), counted(jobs));
+}
+
+/**
+ * The same with several queues: the jobs are of one of them, which their `key` names. Without one
+ * they are of this queue.
+ */
+export function finishAndMpop(
+  key: Key,
+  jobs: readonly Leased[],
+  others: readonly string[],
+  given: PopOptions = {},
+): Command<FinishedAndTaken> {
+  return finishing(mpop(key, others, given), [queueOf(key, jobs), ...counted(jobs)]);
+}
+
+/** The one queue that all these jobs are of. */
+function queueOf(key: Key, jobs: readonly Leased[]): string {
+  if (!Array.isArray(jobs)) throw new TypeError(`jobs: a list of them, not ${inspect(jobs)}`);
+  const queues = new Set(jobs.map((job) => (Object(job) as { key?: string }).key ?? key.name));
+  if (queues.size <= 1) return [...queues][0] ?? key.name;
+  const named = [...queues].map((name) => `"${name}"`).join(", ");
+  throw new RangeError(`jobs of several queues can't be finished at once: ${named}`);
+}
+
+function counted(jobs: readonly Leased[]): Word[] {
+  return [String(jobs.length), ...jobs.flatMap(leased)];
+}
+
+function finishing(taking: Command<Delivery[]>, finish: Word[]): Command<FinishedAndTaken> {
+  const parse = (reply: unknown): FinishedAndTaken => {
+    const [finished, taken] = items(reply);
+    return { finished: integer(finished), jobs: taking.parse(taken) };
+  };
+  return { words: [...taking.words, "FINISH", ...finish], key: taking.key, parse };
+}
 
 /** Removes jobs whose work is done. Returns how many leases were valid. */
 export function finish(key: Key, ...jobs: Leased[]): Command<number> {

@@ -1,6 +1,8 @@
 /**
  * Each command: its words, and how its reply is read. Nothing is sent here. The names are the
- * grammar's, but for DQ.MADD, which is `addMany`; what an option means stands in DQ's documentation, docs/commands.
+ * grammar's, but for DQ.MADD, which is `addMany`. DQ.POP and DQ.MPOP with FINISH reply something else,
+ * and are functions of their own: `finishAndPop`, `finishAndMpop`. What an option means stands in DQ's
+ * documentation, docs/commands.
  */
 
 import * as consume from "./consume.ts";

@@ -12,7 +12,7 @@ fn ids_are_one_to_512_bytes() {
 fn a_job_keeps_the_longest_id_and_the_latest_time() {
     let id = [255; ID_BYTES_MAX];
     let id = Id::new(&id).unwrap();
-    let job = Job::new(id, b"body", Time::MAX, 7, u32::MAX);
+    let job = Job::new(id, b"body", Time::MAX, 7, Link::new(u32::MAX));
     assert_eq!(job.id_and_body(), (id, &b"body"[..]));
     assert_eq!(job.created(), Time::MAX);
 }

@@ -26,7 +26,7 @@ use super::edges::NewEdges;
 use super::key::{Context, Key};
 use super::keyspace::Order;
 use super::node::{ClientNumber, Event, Logged, Nature, Node};
-use super::operation::{id, ms, NewJob, Operation, Terms};
+use super::operation::{id, ms, Due, NewJob, Operation, Terms};
 
 const BUDGET: Duration = Duration::from_millis(1);
 
@@ -55,7 +55,7 @@ fn plain(name: &[u8]) -> Operation {
     Operation::Add(NewJob {
         id: name.into(),
         body: b"x".into(),
-        delay: 0,
+        due: Due::In(0),
         ttr: 3_600_000,
         priority: 0,
         attempts: 25,

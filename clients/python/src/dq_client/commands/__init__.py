@@ -2,11 +2,25 @@
 
 The names are the grammar's: a method's is that of the command, an option's is its token, in small
 letters. Where Python keeps a name for itself it has an underscore (`from_`); DQ.DEL is `delete`,
-DQ.MADD is `add_many`. What an option means stands in DQ's documentation, docs/commands.
+DQ.MADD is `add_many`. DQ.POP and DQ.MPOP with FINISH reply something else, and are methods of their
+own: `finish_and_pop`, `finish_and_mpop`. What an option means stands in DQ's documentation,
+docs/commands.
 """
 
 from dq_client.commands.base import NOTHING, Command, Id, Key, Lease, State, waiting
-from dq_client.commands.consume import bury, done, finish, mpop, pop, release, renew, touch
+from dq_client.commands.consume import (
+    PopOptions,
+    bury,
+    done,
+    finish,
+    finish_and_mpop,
+    finish_and_pop,
+    mpop,
+    pop,
+    release,
+    renew,
+    touch,
+)
 from dq_client.commands.look import (
     deps,
     forecast,
@@ -31,6 +45,7 @@ __all__ = [
     "JobOptions",
     "Key",
     "Lease",
+    "PopOptions",
     "State",
     "add",
     "add_many",
@@ -40,6 +55,8 @@ __all__ = [
     "deps",
     "done",
     "finish",
+    "finish_and_mpop",
+    "finish_and_pop",
     "forecast",
     "get",
     "groups",

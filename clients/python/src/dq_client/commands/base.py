@@ -31,6 +31,10 @@ def _answered(_: Any) -> bool:
     return False
 
 
+def _later(_: Any, reply: Any) -> Any:
+    return reply
+
+
 class Nothing:
     """An argument that isn't given, where None is a value like any other."""
 
@@ -46,6 +50,9 @@ class Command(Generic[T]):
     wait_at: int | None = None
     #: Whether a reply says that the time is over, and that what was waited for hasn't come.
     is_waiting: Callable[[Any], bool] = _answered
+    #: The reply to a wait that is sent in pieces, from the reply so far and that of the next piece.
+    #: The words behind `wait_at` are sent with the first piece alone.
+    joined: Callable[[Any, Any], Any] = _later
 
 
 @dataclass(frozen=True)

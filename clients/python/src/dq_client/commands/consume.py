@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from dq_client import replies
 from dq_client.commands.base import (
@@ -17,9 +17,10 @@ from dq_client.commands.base import (
     waiting,
 )
 from dq_client.commands.produce import Add
-from dq_client.replies import Added, Delivery, Taken
+from dq_client.replies import Added, Delivery, FinishedAndTaken, Taken
 from dq_client.words import (
     Word,
+    list_of,
     listed,
     ms,
     options,
@@ -28,7 +29,23 @@ from dq_client.words import (
 )
 
 if TYPE_CHECKING:
-    pass
+    from typing_extensions import Unpack
+
+#: A job that is finished: a delivery, or an id with its lease. An id alone stands for the job's
+#: latest lease.
+Leased = Delivery | tuple[Id, Lease] | Id
+#: The same, where it may be of another queue than the one that is asked: that queue, id and lease.
+LeasedOfQueue = Leased | tuple[str, Id, Lease]
+
+
+class PopOptions(TypedDict, total=False):
+    """The options of DQ.MPOP. DQ.POP has `id`, too."""
+
+    count: int | None
+    block: timedelta | None
+    ttr: timedelta | None
+    noack: bool
+    withdue: bool
 
 
 def pop(
@@ -71,18 +88,70 @@ def mpop(
     return waiting(["DQ.MPOP", len(keys), *map(sent, keys), *given], block, read)
 
 
-def finish(key: Key, *jobs: Delivery | tuple[Id, Lease] | Id) -> Command[int]:
+def finish_and_pop(
+    key: Key, jobs: Iterable[Leased], **options: Unpack[PopOptions]
+) -> Command[FinishedAndTaken]:
+    """Finishes jobs of this queue, 1 to 10,000 as `finish` takes them, and then takes others. The
+    finish stands also when there is no other job, and happens before a wait.
+    """
+    queue, finished = _finish_option(key, jobs)
+    if queue != key.name:
+        raise ValueError(f"jobs of the queue {queue!r} can't be finished in {key.name!r}")
+    return _finishing(pop(key, **options), finished)
+
+
+def finish_and_mpop(
+    key: Key, jobs: Iterable[LeasedOfQueue], others: Sequence[str], **options: Unpack[PopOptions]
+) -> Command[FinishedAndTaken]:
+    """The same with several queues: the jobs are of one of them, which the deliveries name. An id
+    with its lease is of this queue; `(queue, id, lease)` is of another one.
+    """
+    queue, finished = _finish_option(key, jobs)
+    return _finishing(mpop(key, others, **options), [sent(queue), *finished])
+
+
+def _finish_option(key: Key, jobs: Iterable[LeasedOfQueue]) -> tuple[str, list[Word]]:
+    """The queue of these jobs, and the value of FINISH. ValueError for jobs of several queues."""
+    found = list_of("deliveries or (id, lease) tuples", "jobs", jobs)
+    queues = sorted({_queue_of(job, key.name) for job in found})
+    if len(queues) > 1:
+        raise ValueError(f"jobs of several queues can't be finished at once: {queues}")
+    queue = queues[0] if queues else key.name
+    return queue, [len(found), *(word for job in found for word in leased(job))]
+
+
+def _queue_of(job: LeasedOfQueue, asked: str) -> str:
+    match job:
+        case Delivery():
+            return job.key
+        case (queue, _, _):
+            return text(queue)
+    return asked
+
+
+def _finishing(taking: Command[list[Delivery]], finished: list[Word]) -> Command[FinishedAndTaken]:
+    """FINISH stands behind BLOCK: a wait in pieces says it once."""
+    return Command(
+        [*taking.words, "FINISH", *finished],
+        lambda reply: FinishedAndTaken(int(reply[0]), taking.parse(reply[1])),
+        taking.wait_at,
+        lambda reply: taking.is_waiting(reply[1]),
+        lambda reply, taken: [reply[0], taken],
+    )
+
+
+def finish(key: Key, *jobs: Leased) -> Command[int]:
     """Removes jobs whose work is done. Each is a delivery, or an id with its lease; an id alone
     stands for the job's latest lease. Returns how many leases were valid.
     """
     return Command(key.command("FINISH", *(word for job in jobs for word in leased(job))), int)
 
 
-def leased(job: Delivery | tuple[Id, Lease] | Id) -> list[Word]:
+def leased(job: LeasedOfQueue) -> list[Word]:
     match job:
         case Delivery():
             return [sent(job.id), "*" if job.lease is None else job.lease]
-        case (id, lease):
+        case (id, lease) | (_, id, lease):
             return [sent(id), lease]
     return [sent(job), "*"]
 
