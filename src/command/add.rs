@@ -4,11 +4,11 @@
 //! [EVERY ms | CRON expression [TZ zone]] [MISFIRE ONE|ALL] [JITTER ms] [RUNS n] [UNTIL unix-ms]
 //! [NX | REPLACE | ENSURE]`
 //!
-//! Adds a job, to be handed out from its due time on. `*` makes an id. Without DELAY or AT it is
+//! Adds a job, to be delivered from its due time on. `*` makes an id. Without DELAY or AT it is
 //! due now; AT in the past is now. What TTR, ATTEMPTS, BACKOFF, KEEP and LATE don't say is as
 //! DQ.ALTER has set it for the queue or as the configs have it, at this moment and for good. After
 //! TTL, unless it was finished, the job is dead. KEEP is how long it stays, as done, once it is
-//! finished: so long its id is taken. Not handed out for LATE since it came due, it is dead; of a
+//! finished: so long its id is taken. Not delivered for LATE since it came due, it is dead; of a
 //! job with a schedule, that occurrence is passed over. Jobs of a GROUP take turns with those of
 //! other groups of the same priority, and with those without.
 //!

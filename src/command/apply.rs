@@ -3,13 +3,15 @@
 //!
 //! Internal: an entry of the log, which replicas and the AOF get.
 //!
-//! - `unix-ms circumstances command word …` is a command that a client sent at that time, without its key,
+//! - `unix-ms circumstances command arg …` is a command that a client sent at that time, without its key,
 //!   or what no command says: `FORGET [id …]` (what was purged or had been kept long enough;
-//!   without ids, groups without jobs), `SETTLE id …` (jobs have died by time, and others wait for
-//!   them), `PASSOVER` (runs of schedules that were too late for a
-//!   sink). `circumstances`: `services/change/log.rs`
+//!   without ids, groups without jobs), `SETTLE [id …]` (jobs have died by time, and others wait for
+//!   them; without ids, a slice of what is pending for jobs that wait), `KICKSPREAD ms id …` (dead jobs
+//!   are due evenly over this time), `PASSOVER` (runs of schedules that were too late for a sink).
+//!   `circumstances`: `services/change/log.rs`
 //! - `JOBS` puts the jobs of a block, instead of any with their ids; `GROUPS` says how far groups
-//!   have got; `EDGES` which jobs wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
+//!   have got; `PENDING` which ended jobs have edges that are still to be settled; `EDGES` which jobs
+//!   wait for others; `QUEUE` sets what a queue is besides its jobs, and makes the key of an empty
 //!   queue: so is an AOF rewritten
 //!
 //! Records are MessagePack (`queue/record/`). Replies with OK. O(log n) in the queue's jobs for
@@ -19,10 +21,10 @@ use std::marker::PhantomData;
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::Handler;
+use super::kinds::{replay_at, report_entry, Handler};
 use crate::queue::{
-    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, KickSpread, Lease, Operation,
-    PassOver, PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
+    read_block, EdgesRecord, Effect, ForgetGroups, GroupRecord, Ids, KickSpread, Lease, PassOver,
+    PendingRecord, QueueRecord, Record, Removal, Remove, Settle, Time,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -81,6 +83,10 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         call.replies().ok();
         Ok(())
     }
+
+    fn on_error(call: &Call, error: &Error) {
+        report_entry(call, &Self::SPEC, error);
+    }
 }
 
 fn apply_entry<C: LoggedCommands>(
@@ -121,16 +127,6 @@ fn check_time(call: &Call, time: Time) -> Result<(), Error> {
 }
 
 /// As [`replay`](super::kinds::replay), of an operation that no command makes.
-fn replay_at<O: Operation>(
-    call: &Call,
-    key: Arg,
-    logged: &LoggedCircumstances,
-    operation: &O,
-) -> Result<bool, Error> {
-    let opened = OpenedKey::at(call, key, Access::Write)?;
-    Ok(opened.map(|opened| opened.replay_entry(logged, operation)).is_some())
-}
-
 fn replay_internal(
     call: &Call,
     key: Arg,
@@ -138,27 +134,28 @@ fn replay_internal(
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
     let has_args = args.remaining() > 0;
-    match entry {
+    let opened = OpenedKey::at(call, key, Access::Write)?;
+    Ok(match entry {
         Internal::Forget if has_args => {
             let (ids, counted_as) = (args.require_ids()?, Removal::Purged);
-            replay_at(call, key, logged, &Remove { ids, counted_as })
+            replay_at(opened, logged, &Remove { ids, counted_as })
         }
         // Without ids, it says that groups without jobs are forgotten.
-        Internal::Forget => replay_at(call, key, logged, &ForgetGroups),
+        Internal::Forget => replay_at(opened, logged, &ForgetGroups),
         Internal::Settle => {
             // Without ids, it says that a slice of what is pending is carried out.
             let ids = if has_args { args.require_ids()? } else { Ids::from_slice(&[]) };
-            replay_at(call, key, logged, &Settle { ids })
+            replay_at(opened, logged, &Settle { ids })
         }
         Internal::PassOver => {
             args.end()?;
-            replay_at(call, key, logged, &PassOver)
+            replay_at(opened, logged, &PassOver)
         }
         Internal::KickSpread => {
             let (span, ids) = (args.millis("ms", 0)?, args.require_ids()?);
-            replay_at(call, key, logged, &KickSpread { ids, span })
+            replay_at(opened, logged, &KickSpread { ids, span })
         }
-    }
+    })
 }
 
 fn apply_effect(call: &Call, key: Arg, kind: &[u8], mut args: ArgReader) -> Result<(), Error> {

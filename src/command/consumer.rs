@@ -1,4 +1,4 @@
-//! What DQ.POP and DQ.MPOP share: the options of a consumer, and handing out to it.
+//! What DQ.POP and DQ.MPOP share: the options of a consumer, and delivering to it.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub enum Keys {
     Several,
 }
 
-/// The options of a consumer: these words end a list of ids.
+/// The options of a consumer: these names end a list of ids.
 const OPTIONS: [&str; 7] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID", "FINISH"];
 
 impl<'c> Consumer<'c> {
@@ -116,7 +116,7 @@ impl<'c> Consumer<'c> {
         self.finish_key().is_none_or(|key| keys.iter().any(|one| one.bytes() == key.bytes()))
     }
 
-    /// Hands out what can be had; false, without a reply, when nothing can.
+    /// Delivers what can be had; false, without a reply, when nothing can.
     pub fn deliver(
         &self,
         call: &Call,
@@ -127,7 +127,7 @@ impl<'c> Consumer<'c> {
     ) -> bool {
         let would_wait = || self.block.is_some() && call.may_block();
         let reply = |taken: &Deliveries, queue: &Queue| self.reply(call, key, taken, queue);
-        opened.queue_for(source).deliver(pop, would_wait, log_as, reply)
+        opened.frame_for(source).deliver(pop, would_wait, log_as, reply)
     }
 
     /// The same, logged as a DQ.POP that says no more than what it takes.
@@ -138,7 +138,7 @@ impl<'c> Consumer<'c> {
         self.deliver(call, opened, Source::Client, &self.pop, log_as)
     }
 
-    /// Finishes, and hands out what can be had then; false, without a reply, when nothing can. It is
+    /// Finishes, and delivers what can be had then; false, without a reply, when nothing can. It is
     /// one change, and one entry of the log. Where clients wait at the key it is two: what the first
     /// sets free is theirs.
     pub fn finish_and_deliver(
@@ -153,7 +153,7 @@ impl<'c> Consumer<'c> {
         }
         let claims = self.finish.take().map(|finish| finish.claims.claims).unwrap_or_default();
         let both = FinishAndPop { finish: Finish { claims }, pop: self.pop };
-        opened.queue_for(source).change(&both, LogForm::AsSent, |outcome, queue| {
+        opened.frame_for(source).change(&both, LogForm::AsSent, |outcome, queue| {
             self.shape.finished = Some(outcome.finished.0);
             let has_any = !outcome.taken.is_empty();
             if has_any {
@@ -171,8 +171,8 @@ impl<'c> Consumer<'c> {
         };
         let args = args.bytes_of_next(2 * claims.len());
         let (finish, log_as) = (Finish { claims }, LogForm::Command(log::FINISH, &args));
-        let open = opened.queue_for(Source::Client);
-        self.shape.finished = Some(open.change(&finish, log_as, |finished, _| finished.0));
+        let frame = opened.frame_for(Source::Client);
+        self.shape.finished = Some(frame.change(&finish, log_as, |finished, _| finished.0));
     }
 
     fn reply(&self, call: &Call, key: Arg, taken: &Deliveries, queue: &Queue) {

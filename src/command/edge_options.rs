@@ -1,4 +1,4 @@
-//! The words with which DQ.ADD makes a job wait for others: AFTER, BEFORE, ONDEAD, HOLD.
+//! The options with which DQ.ADD makes a job wait for others: AFTER, BEFORE, ONDEAD, HOLD.
 
 use super::arg_reader::{option, ArgReader, Name};
 use super::error::Error;
@@ -24,7 +24,7 @@ impl<'c> EdgeOptions<'c> {
         } else Ok(false))
     }
 
-    /// The first of these words, if one is given.
+    /// The first of these options, if one is given.
     pub fn first_given(&self) -> Option<&'static str> {
         let given = [
             ("AFTER", self.after.is_some()),

@@ -1,9 +1,9 @@
 //! `DQ.FINISH key id [lease [id lease ...]]`
 //!
-//! The work is done: takes jobs that were handed out from the queue. A delivery is named by id and
+//! The work is done: takes delivered jobs from the queue. A delivery is named by id and
 //! lease; `*` is the job's latest lease, whichever it is, and so is a bare id. A lease stays good
-//! after it ran out, until the job is handed out again: then somebody else has it, and this answers
-//! 0 for it. A job that is not handed out can't be finished, only deleted. A job that was added
+//! after it ran out, until the job is delivered again: then somebody else has it, and this answers
+//! 0 for it. A job that is not delivered can't be finished, only deleted. A job that was added
 //! with KEEP stays, as done.
 //!
 //! Replies with how many jobs it finished.

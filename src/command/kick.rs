@@ -52,20 +52,20 @@ impl Handler for Kick {
             call.replies().integer(0);
             return Ok(());
         };
-        let open = opened.queue_for(source_of(call));
-        let slots = open.queue().peek(State::Dead, count.min(KICK_JOBS_MAX));
-        let names = open.queue().ids_of(&slots);
+        let frame = opened.frame_for(source_of(call));
+        let slots = frame.queue().peek(State::Dead, count.min(KICK_JOBS_MAX));
+        let names = frame.queue().ids_of(&slots);
         let reply = |kicked: &Affected, _: &Queue| call.replies().integer(kicked.0 as u64);
         match spread {
             None => {
                 let kick = KickJob { ids: names.ids() };
-                open.change(&kick, LogForm::Command(c"DQ.KICKJOB", &names.bytes()), reply);
+                frame.change(&kick, LogForm::Command(c"DQ.KICKJOB", &names.bytes()), reply);
             }
             Some(span) => {
                 let (kick, ms) = (KickSpread { ids: names.ids(), span }, span.as_u64().to_string());
                 let mut args = vec![ms.as_bytes()];
                 args.extend(names.bytes());
-                open.change(&kick, LogForm::Internal(Internal::KickSpread, &args), reply);
+                frame.change(&kick, LogForm::Internal(Internal::KickSpread, &args), reply);
             }
         }
         Ok(())

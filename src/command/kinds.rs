@@ -27,7 +27,7 @@ pub trait Change {
 
     type Operation<'c>: Operation<Outcome: Reply>;
 
-    /// The words behind the key. Everything is read and checked before the key is touched.
+    /// The arguments after the key. Everything is read and checked before the key is touched.
     fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Operation<'c>, Error>;
 
     /// There is no such key, and the command doesn't create it.
@@ -88,6 +88,10 @@ impl<C: Change> Handler for ChangeHandler<C> {
             }
         }
     }
+
+    fn on_error(call: &Call, error: &Error) {
+        report_entry(call, &C::SPEC, error);
+    }
 }
 
 /// The same from an entry of the log, which tells the circumstances. False when there is no such
@@ -99,11 +103,16 @@ pub fn replay<C: Change>(
     logged: &LoggedCircumstances,
 ) -> Result<bool, Error> {
     let operation = C::parse(args)?;
-    let Some(opened) = open::<C>(call, key)? else {
-        return Ok(false);
-    };
-    opened.replay_entry(logged, &operation);
-    Ok(true)
+    Ok(replay_at(open::<C>(call, key)?, logged, &operation))
+}
+
+/// Applies an operation as an entry of the log tells. False when there is no such key.
+pub fn replay_at<O: Operation>(
+    opened: Option<OpenedKey>,
+    logged: &LoggedCircumstances,
+    operation: &O,
+) -> bool {
+    opened.map(|opened| opened.replay_entry(logged, operation)).is_some()
 }
 
 fn open<'c, C: Change>(call: &Call<'c>, key: Arg<'c>) -> Result<Option<OpenedKey<'c>>, Error> {
@@ -119,7 +128,7 @@ pub trait Query {
 
     type Parsed<'c>;
 
-    /// The words behind the key.
+    /// The arguments after the key.
     fn parse<'c>(args: ArgReader<'c>) -> Result<Self::Parsed<'c>, Error>;
 
     /// With an error, nothing has been replied.
@@ -172,25 +181,14 @@ impl<C: Query> Handler for QueryHandler<C> {
     }
 }
 
-/// A command that may be an entry of the log. One that can't be applied, most often because a newer
-/// dq wrote it, is reported in this server's own log: nobody reads the error that a replica answers its
-/// primary.
-pub struct Logged<C>(std::marker::PhantomData<C>);
-
-impl<C: Handler<Error = Error>> Handler for Logged<C> {
-    const SPEC: Spec = C::SPEC;
-    type Error = Error;
-
-    fn run(call: &Call) -> Result<(), Error> {
-        let done = C::run(call);
-        if let Err(error) = &done {
-            if source_of(call) == Source::Log && !matches!(error, Error::Differs) {
-                let name = C::SPEC.name.to_string_lossy();
-                warning(&format!("can't apply {name} from the replication stream or AOF: {error}"));
-                let key = call.args().get(1).map_or(&[][..], Arg::bytes);
-                divergence::report(key);
-            }
-        }
-        done
+/// A command that may be an entry of the log has failed. An entry that can't be applied, most often
+/// because a newer dq wrote it, is reported in this server's own log: nobody reads the error that a
+/// replica answers its primary.
+pub fn report_entry(call: &Call, spec: &Spec, error: &Error) {
+    if source_of(call) == Source::Log && !matches!(error, Error::Differs) {
+        let name = spec.name.to_string_lossy();
+        warning(&format!("can't apply {name} from the replication stream or AOF: {error}"));
+        let key = call.args().get(1).map_or(&[][..], Arg::bytes);
+        divergence::report(key);
     }
 }

@@ -3,7 +3,7 @@
 //! [BACKOFF base-ms max-ms] [TTL ms] [KEEP ms] [LATE ms] [GROUP name]
 //! [AFTER n id [id ...] | BEFORE n id [id ...]] [ONDEAD HOLD|RUN] [HOLD] [NX | REPLACE]`
 //!
-//! Adds n jobs in one step, in the order of the words: all of them, or none. The options are those of
+//! Adds n jobs in one step, in the order of the arguments: all of them, or none. The options are those of
 //! DQ.ADD, and said of all. DELAYS and ATS give each job its time, n of them. With SPREAD the jobs are
 //! due evenly over that time: the i-th, from 0, at start + i * ms / n, start being DELAY, AT or now.
 //!

@@ -8,7 +8,7 @@
 //! ready. WITHDUE adds the due time of each: of a job with a schedule, the time that it runs for,
 //! the same at each attempt.
 //!
-//! O(k) for k keys and O(log n) in the queue's jobs for each job handed out.
+//! O(k) for k keys and O(log n) in the queue's jobs for each job delivered.
 
 use super::arg_reader::ArgReader;
 use super::consumer::{Consumer, Keys};
@@ -49,7 +49,7 @@ impl Handler for MPop {
         if !call.are_of_one_slot(&keys) {
             return Err(Error::CrossSlot);
         }
-        // A queue that hands out nothing may have changed (LATE, FINISH). So all are looked at
+        // A queue that delivers nothing may have changed (LATE, FINISH). So all are looked at
         // before. Where nothing is finished, the first one is anyway.
         let finish_key = consumer.finish_key();
         for key in keys.iter().skip(usize::from(finish_key.is_none())) {

@@ -1,6 +1,6 @@
 //! `DQ.PAUSE key [GROUP name] [FOR ms]`
 //!
-//! From here on the queue hands out nothing, for so long or until DQ.RESUME. All else goes on: jobs
+//! From here on the queue delivers nothing, for so long or until DQ.RESUME. All else goes on: jobs
 //! are added, fall due, are finished; leases run out. With GROUP, all this is about the jobs of a
 //! group. Makes the queue if there is none. Of groups without jobs, at most 1,000 may be paused.
 //!

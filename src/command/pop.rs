@@ -1,9 +1,9 @@
 //! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]
 //! [FINISH n id lease [id lease ...]]`
 //!
-//! Hands out the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
+//! Delivers the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
 //! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
-//! that given here, nobody else gets it. With NOACK it is finished by being handed out, and comes
+//! that given here, nobody else gets it. With NOACK it is finished by being delivered, and comes
 //! without a lease.
 //!
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a
@@ -20,12 +20,12 @@
 //! adds the due time of each: of a job with a schedule, the time that it runs for, the same at each
 //! attempt.
 //!
-//! O(log n) in the queue's jobs for each job handed out.
+//! O(log n) in the queue's jobs for each job delivered.
 
 use super::arg_reader::ArgReader;
 use super::consumer::{Consumer, Keys};
 use super::error::Error;
-use super::kinds::Handler;
+use super::kinds::{replay_at, report_entry, Handler};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::Access;
@@ -65,6 +65,10 @@ impl Handler for Pop {
         }
         Ok(())
     }
+
+    fn on_error(call: &Call, error: &Error) {
+        report_entry(call, &Self::SPEC, error);
+    }
 }
 
 /// False, without a reply, when there is nothing.
@@ -94,17 +98,14 @@ impl Pop {
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
         let consumer = Consumer::parse(args, Keys::One)?;
-        let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
-            return Ok(false);
-        };
+        let opened = OpenedKey::at(call, key, Access::Write)?;
         let pop = consumer.pop;
-        if let Some(by_id) = consumer.by_id() {
-            opened.replay_entry(logged, &by_id);
+        Ok(if let Some(by_id) = consumer.by_id() {
+            replay_at(opened, logged, &by_id)
         } else if let Some(both) = consumer.into_finish_and_pop() {
-            opened.replay_entry(logged, &both);
+            replay_at(opened, logged, &both)
         } else {
-            opened.replay_entry(logged, &pop);
-        }
-        Ok(true)
+            replay_at(opened, logged, &pop)
+        })
     }
 }

@@ -50,11 +50,11 @@ impl Handler for Purge {
             call.replies().integer(0);
             return Ok(());
         };
-        let open = opened.queue_for(source_of(call));
-        let slots = open.queue().to_purge(open.now(), state, older, count);
-        let names = open.queue().ids_of(&slots);
+        let frame = opened.frame_for(source_of(call));
+        let slots = frame.queue().to_purge(frame.now(), state, older, count);
+        let names = frame.queue().ids_of(&slots);
         let operation = Remove { ids: names.ids(), counted_as: Removal::Purged };
-        open.change(
+        frame.change(
             &operation,
             log::LogForm::Internal(log::Internal::Forget, &names.bytes()),
             |purged, _| {

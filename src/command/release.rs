@@ -1,7 +1,7 @@
 //! `DQ.RELEASE key id lease [DELAY ms | UNBEGUN] [PRIORITY 0..255] [REASON text] [BODY bytes]
 //! [NOTE text]`
 //!
-//! Gives a job back that was handed out: it waits for DELAY or, without it, for its backoff, and is
+//! Gives a job back that was delivered: it waits for DELAY or, without it, for its backoff, and is
 //! ready again. After its last attempt it is dead instead. UNBEGUN says that nobody has worked on
 //! it: it is ready at once, and the attempt isn't counted. The lease is good for nothing any more.
 //! REASON, at most 512 bytes, is kept with the job. PRIORITY is the job's from here on, also if it

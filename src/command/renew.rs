@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::Handler;
+use super::kinds::{replay_at, report_entry, Handler};
 use crate::queue::{self, Claims, Millis, RENEWED_MAX};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -57,8 +57,8 @@ impl Handler for Renew {
             return Ok(());
         };
         let may_wait = !block.is_zero() && source == Source::Client;
-        let open = opened.queue_for(source);
-        let (void, leases) = open.change(&renew, LogForm::AsSent, |renewed, queue| {
+        let frame = opened.frame_for(source);
+        let (void, leases) = frame.change(&renew, LogForm::AsSent, |renewed, queue| {
             let waits = may_wait && renewed.void.is_empty();
             let leases = waits.then(|| queue.with_leases(&renew.claims));
             (renewed.void.clone(), leases)
@@ -76,6 +76,10 @@ impl Handler for Renew {
         }
         Ok(())
     }
+
+    fn on_error(call: &Call, error: &Error) {
+        report_entry(call, &Self::SPEC, error);
+    }
 }
 
 impl Renew {
@@ -87,11 +91,7 @@ impl Renew {
         logged: &LoggedCircumstances,
     ) -> Result<bool, Error> {
         let RenewArgs { renew, .. } = RenewArgs::parse(args)?;
-        let Some(opened) = OpenedKey::at(call, key, Access::Write)? else {
-            return Ok(false);
-        };
-        opened.replay_entry(logged, &renew);
-        Ok(true)
+        Ok(replay_at(OpenedKey::at(call, key, Access::Write)?, logged, &renew))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The words with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS,
+//! The options with which DQ.ADD gives a job a schedule: EVERY, CRON, TZ, MISFIRE, JITTER, RUNS,
 //! UNTIL. And those of CRON for DQ.NEXT.
 
 use super::arg_reader::{option, ArgReader, Name};
@@ -37,7 +37,7 @@ impl ScheduleOptions {
         } else Ok(false))
     }
 
-    /// The first of the words that need EVERY or CRON, if one is given.
+    /// The first of the options that need EVERY or CRON, if one is given.
     fn first_besides(&self) -> Option<&'static str> {
         let given = [
             ("TZ", self.zone.is_some()),

@@ -5,7 +5,7 @@ use redis_module::raw;
 use super::apply::{Apply, LoggedCommands};
 use super::arg_reader::ArgReader;
 use super::error::Error;
-use super::kinds::{replay, Change, ChangeHandler, Handler, Logged, QueryHandler};
+use super::kinds::{replay, Change, ChangeHandler, Handler, QueryHandler};
 use super::{
     add, alter, bury, del, deps, done, finish, forecast, get, groups, info, kick, kickjob, len,
     madd, mpop, next, pause, peek, pop, purge, release, renew, result, resume, scan, touch,
@@ -20,13 +20,13 @@ use crate::services::change::log::LoggedCircumstances;
 /// - `change`: it changes a queue, and an entry of the log may name it;
 /// - `pop`: likewise, and it may wait;
 /// - `query`: it reads a queue;
-/// - `own`: it is of no kind, and is logged in the words of others, if at all.
+/// - `own`: it is of no kind, and is logged as others, if at all.
 macro_rules! commands {
     ($($kind:ident $module:ident::$command:ident,)*) => {
         /// Registers all commands. False, with a word in the log, when the server won't have one.
         pub fn register_all(ctx: *mut raw::RedisModuleCtx) -> bool {
             $(register::<commands!(@handler $kind $module::$command)>(ctx) &&)*
-            register::<Logged<Apply<Table>>>(ctx)
+            register::<Apply<Table>>(ctx)
         }
 
         impl LoggedCommands for Table {
@@ -39,10 +39,9 @@ macro_rules! commands {
             }
         }
     };
-    (@handler change $module:ident::$command:ident) => { Logged<ChangeHandler<$module::$command>> };
-    (@handler pop $module:ident::$command:ident) => { Logged<$module::$command> };
+    (@handler change $module:ident::$command:ident) => { ChangeHandler<$module::$command> };
     (@handler query $module:ident::$command:ident) => { QueryHandler<$module::$command> };
-    (@handler own $module:ident::$command:ident) => { $module::$command };
+    (@handler $kind:ident $module:ident::$command:ident) => { $module::$command };
     (@replay change $module:ident::$command:ident, $name:ident, ($($given:ident),*)) => {
         if $name.eq_ignore_ascii_case(<$module::$command as Change>::SPEC.name.to_bytes()) {
             return Some(replay::<$module::$command>($($given),*));

@@ -24,6 +24,9 @@ pub trait Handler {
 
     /// Parses, applies, replies. With an error nothing has been replied and nothing has changed.
     fn run(call: &Call) -> Result<(), Self::Error>;
+
+    /// What else is to be done when it fails, before the error is replied.
+    fn on_error(_call: &Call, _error: &Self::Error) {}
 }
 
 /// Registers a command. False, with a word in the log, when the server won't have it.
@@ -77,13 +80,14 @@ unsafe extern "C" fn enter<C: Handler>(
         return raw::REDISMODULE_OK as c_int;
     }
     if let Err(error) = C::run(&call) {
-        reply_error(&call, &error);
+        reply_error::<C>(&call, &error);
     }
     raw::REDISMODULE_OK as c_int
 }
 
 #[cold]
-fn reply_error(call: &Call, error: &dyn Display) {
+fn reply_error<C: Handler>(call: &Call, error: &C::Error) {
+    C::on_error(call, error);
     call.replies().error(&error.to_string());
 }
 

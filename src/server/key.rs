@@ -52,17 +52,17 @@ pub trait QueueKey: Copy {
     /// Replicates the command that is being executed, as it was sent.
     fn replicate_as_sent(&self);
 
-    /// Replicates `command key ms extra` and the words of the command that is being executed,
+    /// Replicates `command key ms extra` and the arguments of the command that is being executed,
     /// without the key, which is its first argument.
     fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str);
 
-    /// Replicates `command key words`.
-    fn replicate_args(&self, command: &CStr, words: &[&[u8]]);
+    /// Replicates `command key args`.
+    fn replicate_args(&self, command: &CStr, args: &[&[u8]]);
 
     /// Runs a command that writes to another key of this database, with the server's own checks,
     /// and replicates it. Where the server refuses it, nothing has changed: the error is the
     /// server's.
-    fn run(&self, command: &CStr, words: &[&[u8]]) -> Result<(), String>;
+    fn run(&self, command: &CStr, args: &[&[u8]]) -> Result<(), String>;
 }
 
 /// A key's name in the selected database of the context; and the command that names it, if there is
@@ -164,7 +164,7 @@ impl QueueKey for Key<'_> {
 
     fn replicate_sent(&self, command: &CStr, unix_ms: u64, extra: &str) {
         let Some((args, name)) = self.args.and_then(|args| Some((args, args.get(0)?))) else {
-            debug_assert!(false, "only a command has words");
+            debug_assert!(false, "only a command has arguments");
             return;
         };
         let (rest, len) = args.raw_from(2);
@@ -186,15 +186,15 @@ impl QueueKey for Key<'_> {
         };
     }
 
-    fn replicate_args(&self, command: &CStr, words: &[&[u8]]) {
+    fn replicate_args(&self, command: &CStr, args: &[&[u8]]) {
         // A word that is repeated between others, as ID is before each of many ids, becomes one
         // string.
         let is_again = |n: usize| {
             n.checked_sub(2)
-                .filter(|before| words.get(*before).zip(words.get(n)).is_some_and(is_one_slice))
+                .filter(|before| args.get(*before).zip(args.get(n)).is_some_and(is_one_slice))
         };
-        let mut strings = Vec::with_capacity(words.len());
-        for (n, word) in words.iter().enumerate() {
+        let mut strings = Vec::with_capacity(args.len());
+        for (n, word) in args.iter().enumerate() {
             let made = is_again(n).and_then(|before| strings.get(before).copied());
             // SAFETY: each new string is freed below; the server retains what it keeps.
             strings.push(made.unwrap_or_else(|| unsafe { new_string(word) }));
@@ -218,9 +218,9 @@ impl QueueKey for Key<'_> {
         }
     }
 
-    fn run(&self, command: &CStr, words: &[&[u8]]) -> Result<(), String> {
+    fn run(&self, command: &CStr, args: &[&[u8]]) -> Result<(), String> {
         // SAFETY: as above.
-        unsafe { run::run(self.ctx, command, words) }
+        unsafe { run::run(self.ctx, command, args) }
     }
 }
 

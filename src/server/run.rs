@@ -21,7 +21,7 @@ const OUT_OF_MEMORY: &str = "OOM command not allowed when used memory > 'maxmemo
 pub(super) unsafe fn run(
     ctx: *mut raw::RedisModuleCtx,
     command: &CStr,
-    words: &[&[u8]],
+    args: &[&[u8]],
 ) -> Result<(), String> {
     // SAFETY: needs nothing. What RM_Call itself would ask for is how things stood at the last
     // command of a client.
@@ -29,7 +29,7 @@ pub(super) unsafe fn run(
         return Err(OUT_OF_MEMORY.into());
     }
     // SAFETY: each string is freed below; the server retains what it keeps.
-    let strings: Vec<_> = words.iter().map(|word| unsafe { new_string(word) }).collect();
+    let strings: Vec<_> = args.iter().map(|word| unsafe { new_string(word) }).collect();
     // SAFETY: the context is valid, and the format names the types of the arguments.
     let reply = unsafe {
         api!(RedisModule_Call)(

@@ -28,7 +28,7 @@ static STATE: MainThread<State<Client>> = MainThread::new(State::NEW);
 static WALK: MainThread<Option<Cursor>> = MainThread::new(None);
 
 /// Whether every command comes from a client: true on an active primary with no slot import.
-static IS_SETTLED_PRIMARY: AtomicBool = AtomicBool::new(false);
+static IS_STEADY_PRIMARY: AtomicBool = AtomicBool::new(false);
 
 /// The server, inside a callback or a command. With a callback's [`Context`] it is a [`Keyspace`].
 #[derive(Clone, Copy)]
@@ -100,12 +100,12 @@ pub fn is_primary() -> bool {
 
 fn update_source_flags() {
     let is_active = STATE.with(|state| state.is_active());
-    IS_SETTLED_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);
+    IS_STEADY_PRIMARY.store(is_active && !slots::is_importing(), Ordering::Relaxed);
 }
 
 /// Whether every command comes from a client: true on an active primary with no slot import.
 pub fn is_steady_primary() -> bool {
-    IS_SETTLED_PRIMARY.load(Ordering::Relaxed)
+    IS_STEADY_PRIMARY.load(Ordering::Relaxed)
 }
 
 /// Parses a client's CRON.

@@ -201,11 +201,8 @@ impl Lists {
     /// Marks one more edge of a bundle, or one less, towards what is right. Returns whose it is.
     pub fn mark_one(&mut self, key: BundleKey) -> Option<DependentKey> {
         let bundle = self.bundles.get(key).filter(|bundle| !bundle.is_marked_right())?;
-        if bundle.is_of_dead {
-            self.mark_next(key)
-        } else {
-            self.unmark_last(key)
-        }
+        let marked = if bundle.is_of_dead { self.mark_next(key) } else { self.unmark_last(key) };
+        marked.or_impossible("a bundle has the edges that it counts")
     }
 
     /// Marks the first edge of a bundle that isn't marked.

@@ -59,7 +59,7 @@ impl Edges {
         !self.pending.is_empty()
     }
 
-    /// The job has ended, for these edges: they are to be settled. O(log n).
+    /// The job has ended, for these edges, if there are any: they are to be settled. O(log n).
     pub fn end(&mut self, from: Slot, which: Which, ending: PredecessorEnd, at: Time) {
         let Some(job) = self.predecessors.get_mut(&from) else {
             return;
@@ -156,7 +156,7 @@ impl Edges {
             return None;
         }
         let dependent = self.lists.mark_one(key)?;
-        let is_marked = self.lists.dependents.get(dependent)?;
+        let is_marked = self.lists.dependents.get(dependent).or_impossible("an edge has a job")?;
         // One mark more, or one less: was it the first or the last one?
         let now_behind = is_marked.is_behind_dead();
         let was_behind = match self.lists.bundles.get(key)?.is_of_dead {

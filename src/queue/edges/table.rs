@@ -220,7 +220,7 @@ impl Edges {
     /// The last edge of the bundle, which is of this dependent, is marked in a file.
     fn mark_loaded(&mut self, key: DependentKey, bundle: BundleKey) {
         let was_behind_dead = self.is_behind_dead(key);
-        self.lists.mark_next(bundle);
+        self.lists.mark_next(bundle).or_impossible("a loaded edge is in its bundle");
         self.count_behind_dead(was_behind_dead, self.is_behind_dead(key));
     }
 

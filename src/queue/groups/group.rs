@@ -1,4 +1,4 @@
-//! The parts of a group, and when it may hand out a job.
+//! The parts of a group, and when it may deliver a job.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ pub(super) struct GroupTable {
 #[derive(Clone)]
 pub(super) struct Group {
     pub(super) name: Box<[u8]>,
-    /// Order of arrival: renewed when an empty group gets a job. Of two groups that could hand out
+    /// Order of arrival: renewed when an empty group gets a job. Of two groups that could deliver
     /// a job since the same time, the one with the lower serial goes first.
     pub(super) serial: u64,
     /// In any state.
@@ -176,7 +176,7 @@ impl GroupLane {
         self.lines > 0
     }
 
-    /// All groups that may hand out a job now are in this round.
+    /// All groups that may deliver a job now are in this round.
     pub(super) fn begin_round(&mut self, now: Time, last_serial: u64) {
         self.round += 1;
         (self.began, self.last_of_round) = (now, last_serial);
@@ -262,7 +262,7 @@ impl Groups {
         self.index.find(hash, &self.table.slab, |group| *group.name == *name.bytes())
     }
 
-    /// The group with this name, created if there is none. `None` if there are 2^32 − 1 groups.
+    /// The group with this name, created if there is none. `None` if there are 2^31 groups.
     pub(super) fn find_or_make(&mut self, name: Id) -> Option<GroupNumber> {
         if let Some(number) = self.find(name) {
             return Some(number);
@@ -350,7 +350,7 @@ impl Groups {
             + self.bytes
     }
 
-    /// The first time after `now` at which another group may hand out a job. O(lanes × log groups).
+    /// The first time after `now` at which another group may deliver a job. O(lanes × log groups).
     pub fn opens_after(&self, now: Time) -> Option<Time> {
         self.lanes.iter().filter_map(|lane| lane.seats.opens_after(now)).min()
     }

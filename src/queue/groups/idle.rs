@@ -142,8 +142,8 @@ impl Groups {
         }
     }
 
-    /// Hands out no job of this group until `until`; zero ends the pause. Returns when the group
-    /// may hand out a job again, if it has any.
+    /// Delivers no job of this group until `until`; zero ends the pause. Returns when the group
+    /// may deliver a job again, if it has any.
     pub fn pause(&mut self, name: Id, until: Time, settings: &Settings) -> Option<Time> {
         let number = self.find_or_make(name)?;
         let was_idle = self.take_idle(number);

@@ -1,9 +1,9 @@
-//! Groups of jobs, which take turns. In each priority, every group with a ready job hands out one
+//! Groups of jobs, which take turns. In each priority, every group with a ready job delivers one
 //! job per round, so a group never waits for many jobs of another. The jobs without a group take
 //! part as one more group.
 //!
 //! A group's *turn* is the round in which it may leave next: this round or the next one. A round
-//! consists of the groups that could hand out a job when it began. The group that could do so for
+//! consists of the groups that could deliver a job when it began. The group that could do so for
 //! the longest time goes first; when all had their turn, the round is over. A group that comes
 //! later is in the next round: one that opens as time passes, as the round knows when it began; and
 //! one that is created, as the round knows the last serial before it. So a round ends however many
@@ -16,7 +16,7 @@
 //!
 //! | file | what it is |
 //! | --- | --- |
-//! | `group.rs` | the parts of a group, and when it may hand out a job |
+//! | `group.rs` | the parts of a group, and when it may deliver a job |
 //! | `turns.rs` | which group has its turn |
 //! | `placement.rs` | the places of jobs in their group, and how changed limits move them |
 //! | `idle.rs` | groups without jobs |

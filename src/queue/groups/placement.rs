@@ -1,6 +1,6 @@
 //! The places of jobs in their group, which they have besides those in the queue's lines.
 
-use crate::queue::memory::impossible::impossible;
+use crate::queue::memory::impossible::{impossible, OrImpossible};
 use std::cell::Cell;
 
 use super::group::{position_of, Group, GroupLane, GroupNumber, GroupQueue, Groups};
@@ -124,7 +124,7 @@ impl Groups {
         self.stale.and_then(|number| self.reindex(number, settings))
     }
 
-    /// A group has changed: puts it where it belongs in the seats. Returns when it may hand out a
+    /// A group has changed: puts it where it belongs in the seats. Returns when it may deliver a
     /// job, if it has jobs and the time has changed. O(log groups). If the group's limits changed
     /// that time, O(log groups) for each priority up to one with a lasting ready job.
     pub fn reindex(&mut self, number: GroupNumber, settings: &Settings) -> Option<Time> {
@@ -170,7 +170,7 @@ impl Groups {
         self.clear_stale(number);
         self.dirty
             .retain(|slot| self.members.get(*slot).is_some_and(|member| member.group != number));
-        let group = self.table.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number).or_impossible("a group to reindex is there")?;
         let (group_opens, serial) = (group.opens(settings), group.serial);
         group.indexed_opens = group_opens;
         self.reindex_from(number, 0, (group_opens, serial))
@@ -214,7 +214,8 @@ impl Groups {
             let member = line(self, at)?;
             self.unseat(member);
         }
-        self.table.slab.get_mut(number)?.indexed = end;
+        let group = self.table.slab.get_mut(number).or_impossible("a group to reindex is there")?;
+        group.indexed = end;
         first
     }
 
@@ -225,9 +226,10 @@ impl Groups {
     }
 
     fn unseat(&mut self, slot: Slot) -> Option<()> {
-        let member = self.members.get_mut(slot)?;
+        let member = self.members.get_mut(slot).or_impossible("a line of a group is there")?;
         let (priority, seat) = (member.priority, member.seat.take()?);
-        let was_there = self.lane_mut(priority)?.seats.remove(slot, &seat);
+        let lane = self.lane_mut(priority).or_impossible("a seat is in a lane")?;
+        let was_there = lane.seats.remove(slot, &seat);
         if !was_there {
             impossible("a group is at its seat");
         }

@@ -1,4 +1,4 @@
-//! The groups of a lane in the order of the times from which on each may hand out a job: sorted
+//! The groups of a lane in the order of the times from which on each may deliver a job: sorted
 //! runs, each with the least turn in it. So a search for the first group with a turn left skips
 //! whole runs without one. Searches store what they find out in `Cell`s: that makes later searches
 //! faster and never changes what they find.
@@ -21,7 +21,7 @@ const MERGED_AT_MOST: usize = RUN_MAX / 2;
 /// The place of a group in the seats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seat {
-    /// The group may hand out no job before this time.
+    /// The group may deliver no job before this time.
     pub opens: Time,
     /// The serial of its group. At equal times, the group that was created first goes first.
     pub number: u64,
@@ -109,7 +109,7 @@ impl Seated {
 struct Run {
     /// The key of its first entry.
     first: Key,
-    /// A lower bound of `turn` over the entries that have a job to hand out. It is valid while the
+    /// A lower bound of `turn` over the entries that have a job to deliver. It is valid while the
     /// time is in `holds`.
     least_turn: Cell<u64>,
     holds: Cell<Interval>,

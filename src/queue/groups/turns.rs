@@ -37,7 +37,7 @@ impl NextJob {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Counted {
-    NextJob {
+    InTurn {
         priority: u8,
         /// `None`: the turn of the jobs without a group.
         member: Option<Slot>,
@@ -60,18 +60,17 @@ impl Groups {
     ) -> Option<NextJob> {
         while let Some(priority) = from.priority() {
             let lane = self.lane(priority).filter(|lane| lane.takes_turns());
-            let turn =
+            let next =
                 match lane {
                     Some(lane) => self.first_in(lane, now, lanes, windows),
                     None => lanes
                         .first_in_lane(priority, now, windows)
                         .map(|(due, slot)| NextJob { due, slot, counted: None }),
                 };
-            if turn.is_some() {
-                return turn;
+            if next.is_some() {
+                return next;
             }
-            let next = lanes.next_priority(priority);
-            from.continue_at(next);
+            from.continue_at(lanes.next_priority(priority));
         }
         None
     }
@@ -95,7 +94,7 @@ impl Groups {
         let turn = |(due, slot), member, is_new_round| NextJob {
             due,
             slot,
-            counted: Some(Counted::NextJob { priority: lane.priority, member, is_new_round }),
+            counted: Some(Counted::InTurn { priority: lane.priority, member, is_new_round }),
         };
         if let Some(own) = own.filter(|_| is_own_turn && own_first(&met)) {
             return Some(turn(own, None, false));
@@ -110,7 +109,7 @@ impl Groups {
         met.map(|met| turn(met.found, Some(met.member), true))
     }
 
-    /// The first job that this line can hand out.
+    /// The first job that this line can deliver.
     fn first_open_of(
         &self,
         member: Slot,
@@ -134,12 +133,12 @@ impl Groups {
 
     /// Counts that this job leaves. Returns the serial of its group and the state of its rate. The
     /// caller must then call [`Groups::reindex_stale`].
-    pub fn take(&mut self, turn: &NextJob, now: Time, settings: &Settings) -> Option<(u64, Tat)> {
-        let number = match turn.counted? {
+    pub fn take(&mut self, job: &NextJob, now: Time, settings: &Settings) -> Option<(u64, Tat)> {
+        let number = match job.counted? {
             Counted::ById(number) => number,
-            Counted::NextJob { priority, member, is_new_round } => {
+            Counted::InTurn { priority, member, is_new_round } => {
                 let last_serial = self.last_serial;
-                let lane = self.lane_mut(priority)?;
+                let lane = self.lane_mut(priority).or_impossible("a turn is in a lane")?;
                 if is_new_round {
                     lane.begin_round(now, last_serial);
                 }
@@ -154,7 +153,7 @@ impl Groups {
             }
         };
         self.stale = Some(number);
-        let group = self.table.slab.get_mut(number)?;
+        let group = self.table.slab.get_mut(number).or_impossible("a turn is of a group")?;
         if let Some(rate) = &settings.group_rate {
             group.one_has_left(rate, now);
         }
@@ -163,7 +162,7 @@ impl Groups {
 
     /// Sets the next turn of a group's line. Returns the group.
     pub(super) fn set_turn(&mut self, slot: Slot, next: u64) -> Option<GroupNumber> {
-        let member = self.members.get_mut(slot)?;
+        let member = self.members.get_mut(slot).or_impossible("a line at a seat is there")?;
         let group = member.group;
         member.turn = next;
         self.touch(slot);

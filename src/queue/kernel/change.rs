@@ -19,7 +19,7 @@ pub(in crate::queue) enum Cause<'c> {
     Displaced,
     Delivered,
     /// Made ready, to be delivered by its id right away.
-    Called,
+    ById,
     Finished {
         result: Option<&'c [u8]>,
     },

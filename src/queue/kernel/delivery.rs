@@ -1,4 +1,4 @@
-//! What an operation hands out.
+//! What an operation delivers.
 
 use crate::queue::memory::impossible::impossible;
 use smallvec::SmallVec;
@@ -9,20 +9,20 @@ use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::time::Time;
 
-/// No further job is handed out once so many bytes of bodies are together. Part of what is logged:
+/// No further job is delivered once so many bytes of bodies are together. Part of what is logged:
 /// it must stay as it is.
 pub const POP_BYTES_MAX: usize = 16 << 20;
 
-/// What becomes of jobs that are handed out.
+/// What becomes of jobs that are delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Each job is leased until the consumer finishes it.
     Lease,
-    /// Each job is finished by being handed out.
+    /// Each job is finished by being delivered.
     NoAck,
 }
 
-/// Jobs handed out together, in their order.
+/// Jobs delivered together, in their order.
 #[derive(Default)]
 pub struct Deliveries {
     pub(in crate::queue) jobs: SmallVec<[Delivery; 1]>,
@@ -34,7 +34,7 @@ pub struct Deliveries {
     pub(in crate::queue) has_noticed_set_back: bool,
 }
 
-/// A job handed out.
+/// A job delivered.
 pub struct Delivery {
     pub(in crate::queue) slot: Slot,
     pub attempt: u32,
@@ -44,7 +44,7 @@ pub struct Delivery {
     /// Since when the job was ready.
     pub due: Time,
     pub(in crate::queue) occurrence: Time,
-    /// A job that was finished by being handed out and isn't kept; or that comes back, perhaps more
+    /// A job that was finished by being delivered and isn't kept; or that comes back, perhaps more
     /// than once in the same pop.
     pub(in crate::queue) gone: Option<Job>,
 }
@@ -91,7 +91,7 @@ impl Deliveries {
         self.passed_over
     }
 
-    /// Whether there was more to do than one pop does: though it has handed out less than was
+    /// Whether there was more to do than one pop does: though it has delivered less than was
     /// wanted, or nothing, there may be more that is ready.
     pub fn have_ended_early(&self) -> bool {
         self.has_ended_early

@@ -17,6 +17,7 @@ use super::transition::{Reason, Transition};
 use crate::queue::edges::edge::{EndKind, NewDependent, PredecessorEnd};
 use crate::queue::edges::pending::{SettleBudget, Step, Which};
 use crate::queue::edges::table::Edges;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::Time;
@@ -120,7 +121,7 @@ impl Queue {
             return edges.forget_predecessor(slot);
         }
         let Some(job) = self.view(slot) else {
-            return;
+            return impossible("a job that others wait for is there");
         };
         let (is_dead, death) = (job.state(now) == State::Dead, job.dies_at());
         if is_dead {

@@ -1,5 +1,5 @@
 //! The details of a job: its deliveries, its lease, when it expires, a worker's reason, its tally,
-//! its schedule. A job has them once it was handed out, released, buried, or finished and kept, or
+//! its schedule. A job has them once it was delivered, released, buried, or finished and kept, or
 //! if it has a TTL, LATE or a schedule. Most jobs have none.
 
 use super::pool::Pool;
@@ -122,7 +122,7 @@ struct Mark(u64);
 const STAGE_SHIFT: u32 = 61;
 const DYING_BIT: u64 = 1 << 60;
 const EXPIRING_BIT: u64 = 1 << 59;
-const LEASED_AT_FIRST_BIT: u64 = 1 << 58;
+const IN_LEASE_LINE_BIT: u64 = 1 << 58;
 
 impl Mark {
     fn new(lease: Option<Lease>, stage: Stage) -> Mark {
@@ -137,7 +137,7 @@ impl Mark {
         let bit = |is_set, bit| if is_set { bit } else { 0 };
         self.0 |= bit(placement.main_line == MainLine::Dying, DYING_BIT)
             | bit(placement.expiry.is_some(), EXPIRING_BIT)
-            | bit(placement.lease_end.is_some(), LEASED_AT_FIRST_BIT);
+            | bit(placement.lease_end.is_some(), IN_LEASE_LINE_BIT);
     }
 
     fn lease(self) -> Option<Lease> {
@@ -188,7 +188,7 @@ impl Details {
 
     /// Its bucket in the line of leases, if it is in that line.
     pub fn lease_bucket(&self) -> Option<BucketNumber> {
-        (self.mark.0 & LEASED_AT_FIRST_BIT != 0).then_some(self.lease_bucket)
+        (self.mark.0 & IN_LEASE_LINE_BIT != 0).then_some(self.lease_bucket)
     }
 
     pub fn progress(&self) -> Progress {
@@ -224,7 +224,7 @@ impl Details {
         }
     }
 
-    /// The last attempt at an occurrence has timed out, and the job is handed out for the next one:
+    /// The last attempt at an occurrence has timed out, and the job is delivered for the next one:
     /// the attempts are counted from 0 again.
     pub fn begin_anew(&mut self, reason: &[u8]) {
         self.attempt = 0;

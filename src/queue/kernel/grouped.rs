@@ -19,7 +19,7 @@ use super::queue::Queue;
 const QUIET: Millis = Millis::of_ms(1_000);
 
 impl Queue {
-    /// The job to hand out at `now`, if one is ready and no limit holds it back. Searches from the
+    /// The job to deliver at `now`, if one is ready and no limit holds it back. Searches from the
     /// lane `from` on, and leaves the lane where the search ended there.
     #[inline(always)]
     pub(in crate::queue) fn first_to_leave(
@@ -36,20 +36,20 @@ impl Queue {
         }
     }
 
-    /// Counts the turn of the group whose job is handed out.
+    /// Counts the turn of the group whose job is delivered.
     #[inline]
-    pub(in crate::queue) fn take_turn(&mut self, turn: &NextJob, now: Time) {
-        if turn.is_counted() {
-            self.count_turn(turn, now);
+    pub(in crate::queue) fn take_turn(&mut self, next: &NextJob, now: Time) {
+        if next.is_counted() {
+            self.count_turn(next, now);
         }
     }
 
     #[inline(never)]
-    fn count_turn(&mut self, turn: &NextJob, now: Time) {
+    fn count_turn(&mut self, next: &NextJob, now: Time) {
         let Some(groups) = &mut self.groups else {
-            return;
+            return impossible("a turn is of a queue with groups");
         };
-        if let Some((serial, tat)) = groups.take(turn, now, self.limits.settings()) {
+        if let Some((serial, tat)) = groups.take(next, now, self.limits.settings()) {
             let departures =
                 self.limits.settings().group_rate.map_or((0, 0), |rate| rate.parts_of(tat));
             self.ledger.checksum_mut().turn(serial, departures);
@@ -101,7 +101,7 @@ impl Queue {
     #[inline(never)]
     fn leave(&mut self, number: GroupNumber) {
         let Some(groups) = &mut self.groups else {
-            return;
+            return impossible("a job's group was not found");
         };
         let opens = groups.reindex_stale(self.limits.settings());
         groups.leave(number);
@@ -138,14 +138,14 @@ impl Queue {
         }
     }
 
-    /// A group may hand out a job at `opens`: the timer must wake by then.
+    /// A group may deliver a job at `opens`: the timer must wake by then.
     pub(in crate::queue) fn wake_for_group(&mut self, opens: Time) {
         if opens > self.lanes.horizon() {
             self.ledger.wake_by(opens);
         }
     }
 
-    /// The first time after the horizon at which another group may hand out a job.
+    /// The first time after the horizon at which another group may deliver a job.
     pub(in crate::queue) fn group_opens(&self) -> Option<Time> {
         self.groups.as_ref()?.opens_after(self.lanes.horizon())
     }

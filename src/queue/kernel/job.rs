@@ -3,8 +3,7 @@
 use crate::queue::lines::buckets::BucketNumber;
 use crate::queue::memory::defrag::Defragmenter;
 use crate::queue::memory::index::{Link, Linked};
-use crate::queue::memory::interned::NUMBERS_MAX;
-use crate::queue::memory::slab::Slot;
+use crate::queue::memory::slab::{Slot, SLOT_MAX};
 use crate::queue::value::fate::{Fate, Why};
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::{Policy, PolicyNumber};
@@ -76,7 +75,7 @@ impl<'a> JobView<'a> {
         self.fate().state(now)
     }
 
-    /// From when on the job may be handed out, if no command changes it before.
+    /// From when on the job may be delivered, if no command changes it before.
     pub fn due(&self) -> Time {
         self.fate().due
     }
@@ -247,8 +246,8 @@ impl Linked for Job {
 #[derive(Clone, Copy)]
 struct More(u32);
 
-/// A bit that no number uses.
-const HAS_DETAILS: u32 = NUMBERS_MAX + 1;
+/// A bit that no slot uses.
+const HAS_DETAILS: u32 = SLOT_MAX + 1;
 
 /// When the job was created (48 bits), and the length of its id.
 #[derive(Clone, Copy)]
@@ -321,7 +320,7 @@ impl Job {
     }
 
     pub fn details(&self) -> Option<Slot> {
-        (self.more.0 & HAS_DETAILS != 0).then_some(self.more.0 & NUMBERS_MAX)
+        (self.more.0 & HAS_DETAILS != 0).then_some(self.more.0 & SLOT_MAX)
     }
 
     /// The policy of a job without details.

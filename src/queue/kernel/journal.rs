@@ -1,9 +1,14 @@
-//! The journal: each change of a job is recorded here once, with its cause. From that follow the
-//! totals, the checksum, the events, what watchers hear, and when the timer must come; so no
-//! operation can forget one of them. Who wants to hear of every change listens here.
+//! The journal: each change of a job's place is recorded here once, with its cause. From that follow the
+//! totals, the events, what watchers hear, when the timer must come, and what the checksum has of the
+//! place; so no operation can forget one of them.
 //!
 //! [`Queue::record_change`] is called by what gives a job its place (`place`, `put_plain`,
 //! `put_all_plain`, `lease_plain`), by what removes one (`remove`, `finish_plain`), and by nothing else.
+//!
+//! The journal doesn't see what a job carries. A body, a note or a result is set in the store, and the
+//! operation that sets it adds it to the checksum (`attached`). A run state is set before the job gets
+//! its next place, with which the journal adds it. Edges, turns of groups, the rate and forgotten
+//! groups are no changes of a job: what changes them adds them to the checksum.
 
 use super::change::{Cause, Change, Former, Standing};
 use super::queue::Queue;
@@ -11,6 +16,7 @@ use super::totals::count;
 use super::watch::{FinalResult, JobNews};
 use crate::queue::lines::lanes::MainLine;
 use crate::queue::lines::placement::Placement;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::state::Stage;
@@ -79,7 +85,7 @@ impl Queue {
             }
             Cause::Loaded
             | Cause::Displaced
-            | Cause::Called
+            | Cause::ById
             | Cause::Touched
             | Cause::Resumed
             | Cause::Orphaned
@@ -97,8 +103,6 @@ impl Queue {
         }
         self.ledger.raise_lease(progress.lease.unwrap_or_default());
         let horizon = self.lanes.horizon();
-        // A job that comes to a lane at a time that has passed is ready now.
-        let is_ready = placement.main_line.is_lane() && placement.time <= horizon;
         // Deaths by time are counted as it passes; but a held job may be let go too late for that: what
         // it waited for ended before a slice got to it.
         let is_dead = if matches!(cause, Cause::Resumed) {
@@ -107,10 +111,12 @@ impl Queue {
             progress.stage == Stage::Dead && !matches!(cause, Cause::Loaded)
         };
         let has_died = is_dead && !before.was_dead;
+        // A job that comes to a lane at a time that has passed is ready now, unless it has expired.
+        let is_ready = placement.main_line.is_lane() && placement.time <= horizon && !is_dead;
         if is_ready || has_died {
             let (totals, events) = self.ledger.counters_mut();
-            // One that is called is ready for nobody else.
-            events.is_any_ready |= is_ready && !matches!(cause, Cause::Called);
+            // A job that is delivered by its id is ready for no other client.
+            events.is_any_ready |= is_ready && !matches!(cause, Cause::ById);
             if has_died {
                 events.is_any_dead = true;
                 count(&mut totals.died, 1);
@@ -148,14 +154,14 @@ impl Queue {
 
     #[inline(never)]
     fn record_run_state(&mut self, slot: Slot) {
-        let schedule = self.store.schedule_of(slot);
-        if let (Some(schedule), Some(job)) = (schedule, self.store.get(slot)) {
+        let job = self.store.get(slot).or_impossible("a job with another place is there");
+        if let (Some(schedule), Some(job)) = (self.store.schedule_of(slot), job) {
             self.ledger.checksum_mut().run_state(&schedule.run_state, job.created());
         }
     }
 
     fn record_removal(&mut self, slot: Slot) {
-        if let Some(job) = self.store.get(slot) {
+        if let Some(job) = self.store.get(slot).or_impossible("a job to remove is there") {
             self.ledger.checksum_mut().removal(job);
         }
     }

@@ -27,7 +27,7 @@ pub(in crate::queue) struct Ledger {
 /// What happened, for waiting clients, notifications and the server's counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Events {
-    /// How many jobs were added or replaced, handed out, finished; deleted or purged.
+    /// How many jobs were added or replaced, delivered, finished; deleted or purged.
     pub added: u32,
     pub delivered: u32,
     pub finished: u32,
@@ -74,7 +74,8 @@ impl Ledger {
         self.log_state.clock
     }
 
-    /// The time of the change before [`Ledger::clock`].
+    /// While an operation runs, the time of the change before it. After an operation that changed
+    /// nothing, the same as [`Ledger::clock`].
     pub fn clock_before(&self) -> Time {
         self.clock_before
     }

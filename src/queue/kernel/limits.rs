@@ -15,7 +15,7 @@ pub(in crate::queue) struct Limits {
     settings: Settings,
     /// When the rate lets the next job leave, in the rate's parts.
     tat: Tat,
-    /// Until then no job is handed out.
+    /// Until then no job is delivered.
     paused_until: Time,
     /// Where jobs go when they may leave, if no client waits for them.
     sink: Option<Box<Sink>>,
@@ -77,7 +77,7 @@ impl Limits {
         *self = Limits { settings, tat, paused_until, sink: sink.map(Box::new) };
     }
 
-    /// Until when no job is handed out. It may be in the past.
+    /// Until when no job is delivered. It may be in the past.
     pub fn paused_until(&self) -> Time {
         self.paused_until
     }

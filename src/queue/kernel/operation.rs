@@ -46,7 +46,7 @@ pub trait Changed {
     /// Whether the operation changed the queue. If not, it isn't logged.
     fn has_changed(&self) -> bool;
 
-    /// The jobs that it handed out, if it is one that does.
+    /// The jobs that it delivered, if it is one that does.
     fn deliveries(&self) -> Option<&Deliveries> {
         None
     }

@@ -9,7 +9,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::MainLine;
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
-use crate::queue::memory::impossible::impossible;
+use crate::queue::memory::impossible::{impossible, OrImpossible};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Lease;
 use crate::queue::value::time::{Millis, Time};
@@ -61,6 +61,7 @@ impl Queue {
         let before = Former { lease, ..Former::default() };
         let cause = Cause::Finished { result: None };
         self.record_change(&Change { slot, cause, before, after: None });
-        self.store.remove(slot).map(|(job, _)| job)
+        let removed = self.store.remove(slot).or_impossible("a job to remove has its policy");
+        removed.map(|(job, _)| job)
     }
 }

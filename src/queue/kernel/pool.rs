@@ -101,7 +101,7 @@ impl Pool {
     }
 
     /// Adds a job; `found` must be the look-up of its id, which isn't taken. `None` if the pool has
-    /// 2^32 − 1 jobs.
+    /// 2^31 jobs.
     pub fn insert(
         &mut self,
         id: Id,

@@ -8,7 +8,7 @@ use crate::queue::lines::entry::EntryKind;
 use crate::queue::lines::lanes::{Lanes, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::Window;
-use crate::queue::memory::impossible::impossible;
+use crate::queue::memory::impossible::{impossible, OrImpossible};
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::Id;
 use crate::queue::value::policy::Policy;
@@ -146,7 +146,8 @@ impl Queue {
         let terms = Terms { policy, group: None };
         let slot = self.store.insert(id, body, self.ledger.clock(), &terms, found)?;
         let (progress, placement) = (&Progress::default(), &Placement::waiting(&policy, due));
-        self.enter_lines(slot, placement);
+        let Placement { main_line, time, kind, window, .. } = *placement;
+        self.lanes.insert(main_line, &NewEntry { time, slot, kind, window }, &mut self.store);
         let after = Standing { time: due, progress, placement };
         self.record_change(&Change {
             slot,
@@ -208,7 +209,8 @@ impl Queue {
             self.forget_edges(slot);
         }
         self.record_change(&Change { slot, cause, before, after: None });
-        let (job, group) = self.store.remove(slot)?;
+        let removed = self.store.remove(slot).or_impossible("a job to remove has its policy");
+        let (job, group) = removed?;
         self.leave_group(group);
         Some(job)
     }

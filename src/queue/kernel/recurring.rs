@@ -18,7 +18,7 @@ impl Queue {
         count(&mut totals.missed, missed as usize);
     }
 
-    /// Starts a run of a job with a schedule that is about to be handed out. Returns its
+    /// Starts a run of a job with a schedule that is about to be delivered. Returns its
     /// occurrence.
     pub(in crate::queue) fn begin_run(
         &mut self,
@@ -50,18 +50,11 @@ impl Queue {
         slot: Slot,
         cause: Cause,
     ) -> Option<()> {
-        let schedule = self.store.details_of(slot)?.schedule()?;
-        let run_state = schedule.run_state.armed()?;
-        let ready = self.store.next_run(slot, schedule)?.max(now);
-        self.set_run_state(slot, run_state);
-        // A note tells how far a run is, and this one is over.
-        self.store.set_note(slot, None);
-        self.transition(slot, &Transition::new(cause, now, ready, &Progress::default()));
-        Some(())
+        let transition = Transition::new(cause, now, now, &Progress::default());
+        self.wait_for_next_run(slot, RunState::armed, transition)
     }
 
-    /// The run has failed: the job waits for its next occurrence, at `now` at the earliest. `None`
-    /// if there is none, or if the job has no schedule.
+    /// As [`Queue::schedule_next_run`], of a run that has failed.
     pub(in crate::queue) fn schedule_next_run_after_failure(
         &mut self,
         now: Time,
@@ -69,16 +62,25 @@ impl Queue {
         reason: Option<&[u8]>,
         priority: Option<u8>,
     ) -> Option<()> {
+        let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
+        let transition = Transition::new(Cause::Released, now, now, &Progress::default());
+        let transition = Transition { priority, ..transition.because(reason) };
+        self.wait_for_next_run(slot, RunState::failed, transition)
+    }
+
+    fn wait_for_next_run(
+        &mut self,
+        slot: Slot,
+        next: impl FnOnce(RunState) -> Option<RunState>,
+        transition: Transition,
+    ) -> Option<()> {
         let schedule = self.store.details_of(slot)?.schedule()?;
-        let run_state = schedule.run_state.failed()?;
-        let ready = self.store.next_run(slot, schedule)?.max(now);
+        let run_state = next(schedule.run_state)?;
+        let ready = self.store.next_run(slot, schedule)?.max(transition.now);
         self.set_run_state(slot, run_state);
         // A note tells how far a run is, and this one is over.
         self.store.set_note(slot, None);
-        let reason = Reason::Is(reason.unwrap_or(REASON_NO_ATTEMPTS_LEFT));
-        let waiting = Progress::default();
-        let transition = Transition::new(Cause::Released, now, ready, &waiting).because(reason);
-        self.transition(slot, &Transition { priority, ..transition });
+        self.transition(slot, &Transition { time: ready, ..transition });
         Some(())
     }
 

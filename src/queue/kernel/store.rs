@@ -13,6 +13,7 @@ use crate::queue::lines::lanes::{MainLine, SideLine};
 use crate::queue::lines::placement::Placement;
 use crate::queue::lines::window::{Window, Windows};
 use crate::queue::memory::defrag::Defragmenter;
+use crate::queue::memory::impossible::impossible;
 use crate::queue::memory::interned::Interned;
 use crate::queue::memory::slab::{Slab, Slot};
 use crate::queue::value::fate::Fate;
@@ -356,6 +357,7 @@ impl Store {
     pub fn set_run_state(&mut self, slot: Slot, run_state: RunState) -> u32 {
         let number = self.pool.get(slot).and_then(|job| job.details());
         let Some(details) = number.and_then(|number| self.details.get_mut(number)) else {
+            impossible("a job with a schedule has details");
             return 0;
         };
         let before =

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Totals {
     pub added: u64,
     pub replaced: u64,
-    /// Jobs handed out.
+    /// Jobs delivered.
     pub popped: u64,
     /// Leases that ran out.
     pub timed_out: u64,
@@ -20,7 +20,7 @@ pub struct Totals {
     pub kicked: u64,
     /// Jobs removed by DQ.PURGE, or because their KEEP was over.
     pub purged: u64,
-    /// Occurrences of schedules that were merged with another, or were never handed out.
+    /// Occurrences of schedules that were merged with another, or were never delivered.
     pub missed: u64,
 }
 

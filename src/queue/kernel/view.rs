@@ -54,7 +54,7 @@ impl Queue {
         (slots, bytes)
     }
 
-    /// Every job, each priority in the order in which it is handed out. Queues with the same log
+    /// Every job, each priority in the order in which it is delivered. Queues with the same log
     /// have the same order.
     pub fn jobs(&self) -> impl Iterator<Item = JobView<'_>> {
         self.lanes.iter().filter_map(|(time, slot)| self.view_at(slot, time))

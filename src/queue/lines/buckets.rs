@@ -206,13 +206,8 @@ impl Buckets {
 
     /// Inserts a job after those with an equal time. O(log n), and a shift within the bucket;
     /// O(bucket) more when it splits.
-    pub fn insert(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
-        self.insert_here(new_entry, residents);
-    }
-
-    /// As [`Buckets::insert`], inlined.
     #[inline(always)]
-    pub fn insert_here(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
+    pub fn insert(&mut self, new_entry: &NewEntry, residents: &mut impl BucketListener) {
         let (time, entry) = (new_entry.time, new_entry.entry());
         let at = self.row_for(time);
         let placed = at.and_then(|at| Some((at, self.put(at, entry, new_entry)?)));

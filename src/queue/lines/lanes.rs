@@ -57,7 +57,7 @@ pub enum MainLine {
 }
 
 impl MainLine {
-    /// The line of a job without a group. `dies_undelivered`: it dies before it would be handed out.
+    /// The line of a job without a group. `dies_undelivered`: it dies before it would be delivered.
     #[inline]
     pub fn of(stage: Stage, dies_undelivered: bool, policy: &Policy) -> MainLine {
         match stage {
@@ -234,7 +234,7 @@ impl Lanes {
         self.line(main_line)?.time_of(slot, bucket)
     }
 
-    /// The job to hand out at `now`, if one is ready. Searches from the lane `from` on, and leaves
+    /// The job to deliver at `now`, if one is ready. Searches from the lane `from` on, and leaves
     /// the lane where the search ended there: until another job becomes ready, the lanes before it
     /// have none. O(lanes).
     #[inline]

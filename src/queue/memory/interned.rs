@@ -9,9 +9,6 @@ use super::defrag::Defragmenter;
 use super::index::{keyed, Index, Link, Linked};
 use super::slab::{Slab, Slot, NO_SLOT};
 
-/// The highest number of values: numbers leave the highest bit free.
-pub const NUMBERS_MAX: u32 = (1 << 31) - 1;
-
 #[derive(Clone)]
 struct Shared<T> {
     value: T,
@@ -56,7 +53,7 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         self.shared.get(number).map(|shared| &shared.value)
     }
 
-    /// The number of this value, for one more job. `None` if there are 2^31 − 1 others.
+    /// The number of this value, for one more job. `None` if there are 2^31 others.
     pub fn take(&mut self, value: &T) -> Option<Slot> {
         let is_recent = |shared: &&mut Shared<T>| shared.value == *value;
         if let Some(recent) = self.shared.get_mut(self.recent).filter(is_recent) {
@@ -130,9 +127,6 @@ impl<T: Clone + Hash + PartialEq> Interned<T> {
         let hash = self.hash_of(value);
         if let Some(number) = self.index.find(hash, &self.shared, |shared| shared.value == *value) {
             return Some(number);
-        }
-        if self.shared.len() >= NUMBERS_MAX as usize {
-            return None;
         }
         let shared = Shared { value: value.clone(), users: 0, link: Link::new(hash) };
         let number = self.shared.insert(shared)?;

@@ -10,6 +10,10 @@ use super::defrag::{Defragmenter, STEP_ALLOCATIONS};
 /// The number of a value in a [`Slab`].
 pub type Slot = u32;
 
+/// The highest slot. Slots leave the highest bit free: a job uses it in the number of its policy or
+/// details.
+pub const SLOT_MAX: Slot = (1 << 31) - 1;
+
 /// No slot: the end of a chain.
 pub(super) const NO_SLOT: Slot = Slot::MAX;
 
@@ -129,7 +133,7 @@ impl<T> Slab<T> {
             + self.open.capacity() * size_of::<u32>()
     }
 
-    /// Stores `value`. `None` if all 2^32 − 1 slots are taken.
+    /// Stores `value`. `None` if all 2^31 slots are taken.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<Slot> {
         let number = match self.open.last() {
@@ -254,8 +258,7 @@ impl<T> Slab<T> {
     #[cold]
     fn open_a_page(&mut self) -> Option<u32> {
         let number = u32::try_from(self.pages.len()).ok()?;
-        // The last page would contain the slot that means "none".
-        if number >= NO_SLOT >> PAGE_BITS {
+        if number > SLOT_MAX >> PAGE_BITS {
             return None;
         }
         self.pages.push(Page::EMPTY);

@@ -240,7 +240,7 @@ impl Queue {
         })
     }
 
-    /// How long a job that is handed out will be kept once it is finished. `None` if it comes back.
+    /// How long a job that is delivered will be kept once it is finished. `None` if it comes back.
     fn kept_for_when_finished(&self, slot: Slot, keep: Option<Millis>) -> Option<Millis> {
         let (terms, details) = self.store.terms_and_details(slot)?;
         let comes_back = details

@@ -12,20 +12,21 @@ use crate::queue::kernel::operation::{Affected, CarriesOut, Changed, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::Transition;
 use crate::queue::lines::lanes::LaneCursor;
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Id, Lease};
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
-/// A pop that hands out more would hold up the others. Part of what is logged: it must stay as it
+/// A pop that delivers more would hold up the others. Part of what is logged: it must stay as it
 /// is.
 pub const POP_JOBS_MAX: usize = 10_000;
 
 /// Room that is made for deliveries before it is known how many jobs are ready.
 const EXPECTED_AT_MOST: usize = 128;
 
-/// Hands out the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
+/// Delivers the first ready jobs by (priority, due time, order of scheduling). O(log n) each.
 #[derive(Clone, Copy, Debug)]
 pub struct Pop {
     /// At most so many; and at most [`POP_JOBS_MAX`].
@@ -39,9 +40,9 @@ impl Pop {
     pub const ONE: Pop = Pop { count: 1, ttr: None, mode: Mode::Lease };
 }
 
-/// Hands out the jobs with these ids, in this order. A job that is delayed or dead is kicked first.
+/// Delivers the jobs with these ids, in this order. A job that is delayed or dead is kicked first.
 /// Left out are ids without a job, jobs that are reserved or done, and a job that this call has
-/// handed out already and that has come back since. O(log n) each.
+/// delivered already and that has come back since. O(log n) each.
 #[derive(Clone, Copy, Debug)]
 pub struct PopById<'a> {
     /// At most [`POP_JOBS_MAX`] of them.
@@ -64,7 +65,7 @@ pub struct FinishedAndTaken {
     pub taken: Deliveries,
 }
 
-/// How jobs are handed out: for how long, and whether they are leased at all.
+/// How jobs are delivered: for how long, and whether they are leased at all.
 #[derive(Clone, Copy)]
 struct DeliveryOptions {
     ttr: Option<Millis>,
@@ -177,7 +178,7 @@ impl PopById<'_> {
             if options.mode == Mode::NoAck && queue.comes_again(*id, &mut seen) {
                 continue;
             }
-            queue.deliver_called(now, options, *id, &mut budget, &mut deliveries);
+            queue.deliver_by_id(now, options, *id, &mut budget, &mut deliveries);
         }
         deliveries.has_ended_early = budget.is_used_up();
         if allowance.is_some() {
@@ -197,27 +198,27 @@ impl Queue {
         budget: &mut PopBudget,
         deliveries: &mut Deliveries,
     ) -> Option<()> {
-        let turn = if self.store.schedules() == 0 {
+        let next = if self.store.schedules() == 0 {
             self.first_to_leave(now, lane)?
         } else {
             self.first_in_time(now, lane, budget)?
         };
-        self.deliver(now, options, &turn, budget, deliveries)
+        self.deliver(now, options, &next, budget, deliveries)
     }
 
-    /// Hands out a job that is ready, as whose turn it is.
+    /// Delivers a job that is ready, as whose turn it is.
     #[inline(always)]
     fn deliver(
         &mut self,
         now: Time,
         options: DeliveryOptions,
-        turn: &NextJob,
+        next: &NextJob,
         calendar: &mut dyn Calendar,
         deliveries: &mut Deliveries,
     ) -> Option<()> {
-        let NextJob { due, slot, .. } = *turn;
+        let NextJob { due, slot, .. } = *next;
         let lease = self.ledger.next_lease(now)?;
-        self.take_turn(turn, now);
+        self.take_turn(next, now);
         let plain_lease = match options.mode {
             Mode::Lease => self.lease_plain(slot, lease, now, options.ttr),
             Mode::NoAck => None,
@@ -228,8 +229,8 @@ impl Queue {
             deliveries.add(delivery, body_bytes);
             return Some(());
         }
-        let (delivery, body_bytes) =
-            self.deliver_fully(now, options, (due, slot, lease), calendar)?;
+        let delivered = self.deliver_fully(now, options, (due, slot, lease), calendar);
+        let (delivery, body_bytes) = delivered.or_impossible("a job that has its turn is there")?;
         deliveries.add(delivery, body_bytes);
         Some(())
     }
@@ -263,14 +264,14 @@ impl Queue {
         Some((Delivery { slot, attempt, lease, end, due, occurrence, gone }, body_bytes))
     }
 
-    /// Whether it has a schedule and was seen before: finished by being handed out, it may be ready
+    /// Whether it has a schedule and was seen before: finished by being delivered, it may be ready
     /// again.
     fn comes_again(&self, id: Id, seen: &mut BTreeSet<Slot>) -> bool {
         let slot = if self.store.schedules() == 0 { None } else { self.store.find(id) };
         slot.is_some_and(|slot| self.store.schedule_of(slot).is_some() && !seen.insert(slot))
     }
 
-    fn deliver_called(
+    fn deliver_by_id(
         &mut self,
         now: Time,
         options: DeliveryOptions,
@@ -286,12 +287,15 @@ impl Queue {
         }
         match self.view(slot)?.state(now) {
             State::Ready => (),
-            State::Delayed | State::Dead => self.kick_job(now, slot, now, Cause::Called)?,
+            State::Delayed | State::Dead => {
+                let kicked = self.kick_job(now, slot, now, Cause::ById);
+                kicked.or_impossible("a delayed or dead job can be kicked")?;
+            }
             State::Reserved | State::Done | State::Held => return None,
         }
-        let due = self.view(slot)?.due();
-        let turn = self.out_of_turn(due, slot);
-        self.deliver(now, options, &turn, calendar, deliveries)
+        let due = self.view(slot).or_impossible("a kicked job is there")?.due();
+        let next = self.out_of_turn(due, slot);
+        self.deliver(now, options, &next, calendar, deliveries)
     }
 
     /// What the queue may no longer have then.

@@ -33,7 +33,7 @@ impl Queue {
         self.ledger.wake_by(time);
     }
 
-    /// The job that a NOACK pop at `now` hands out first, after a [`PassOver`] that came to
+    /// The job that a NOACK pop at `now` delivers first, after a [`PassOver`] that came to
     /// nothing. O(log n).
     ///
     /// [`PassOver`]: crate::queue::PassOver

@@ -46,7 +46,7 @@ pub struct KickSpread<'a> {
     pub span: Millis,
 }
 
-/// Nothing is handed out for so long, or nothing of a group; `None` is until [`Resume`].
+/// Nothing is delivered for so long, or nothing of a group; `None` is until [`Resume`].
 #[derive(Clone, Copy, Debug)]
 pub struct Pause<'a> {
     pub group: Option<Id<'a>>,
@@ -128,7 +128,7 @@ impl Operation for Remove<'_> {
             Removal::Deleted => Cause::Deleted,
             Removal::Purged => Cause::Purged,
         };
-        Affected(self.ids.iter().filter_map(|id| queue.remove_called(now, *id, cause)).count())
+        Affected(self.ids.iter().filter_map(|id| queue.remove_by_id(now, *id, cause)).count())
     }
 }
 
@@ -136,7 +136,7 @@ impl Operation for KickJob<'_> {
     type Outcome = Affected;
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
-        queue.kick_called(now, &self.ids, |_| now)
+        queue.kick_by_id(now, &self.ids, |_| now)
     }
 }
 
@@ -145,7 +145,7 @@ impl Operation for KickSpread<'_> {
 
     fn run(&self, queue: &mut Queue, now: Time, _: &mut dyn Calendar) -> Affected {
         let share = |position| self.span.share(position, self.ids.len());
-        queue.kick_called(now, &self.ids, |position| now.saturating_add(share(position)))
+        queue.kick_by_id(now, &self.ids, |position| now.saturating_add(share(position)))
     }
 }
 
@@ -191,7 +191,7 @@ impl Operation for Resume<'_> {
                 Resumed::Jobs(ids.iter().filter(|id| queue.resume_held(now, **id)).count())
             }
         };
-        if resumed.has_changed() {
+        if resumed == Resumed::Pause(true) {
             queue.ledger.add_pause(false);
         }
         resumed
@@ -230,7 +230,7 @@ impl Operation for Alter {
 }
 
 impl Queue {
-    fn remove_called(&mut self, now: Time, id: Id, cause: Cause) -> Option<()> {
+    fn remove_by_id(&mut self, now: Time, id: Id, cause: Cause) -> Option<()> {
         let slot = self.store.find(id)?;
         if self.edges.is_some() {
             self.settle_as_gone(now, slot);
@@ -239,7 +239,7 @@ impl Queue {
     }
 
     /// Each that was dead is due as `due` says of its position.
-    fn kick_called(&mut self, now: Time, ids: &Ids, due: impl Fn(usize) -> Time) -> Affected {
+    fn kick_by_id(&mut self, now: Time, ids: &Ids, due: impl Fn(usize) -> Time) -> Affected {
         let kicked = ids.iter().enumerate().filter_map(|(position, id)| {
             let slot = self.store.find(*id)?;
             self.kick_job(now, slot, due(position), Cause::Kicked)
@@ -248,7 +248,7 @@ impl Queue {
     }
 
     /// Makes a job ready that is delayed, or dead: that one at this due time. It is kicked, or about
-    /// to be handed out all the same.
+    /// to be delivered all the same.
     pub(in crate::queue) fn kick_job(
         &mut self,
         now: Time,
@@ -280,7 +280,7 @@ impl Queue {
         self.transition(slot, &Transition::new(cause, now, due, &anew).because(Reason::None));
     }
 
-    /// Until when nothing is handed out, if that is so `now`.
+    /// Until when nothing is delivered, if that is so `now`.
     pub fn paused_until(&self, now: Time) -> Option<Time> {
         self.limits.is_paused(now).then(|| self.limits.paused_until())
     }

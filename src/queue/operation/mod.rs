@@ -1,10 +1,11 @@
 //! What commands and the timer do to a queue: one operation each.
 //!
-//! The kernel has five verbs that change a job, and nothing else does: `put_job` and `put_plain` add
-//! one, `transition` and `lease_plain` give one that stays another state, `remove` takes one out. An
-//! operation says which of them happen, and for what cause; they record it (`kernel/journal.rs`), from
-//! which totals, events and checksum follow. `Queue::apply` runs it, and then carries out what follows for
-//! jobs that wait for others.
+//! The kernel has seven verbs that give a job its place, and nothing else does: `put_job`, `put_plain`
+//! and `put_all_plain` add jobs, `transition` and `lease_plain` give one that stays another state,
+//! `remove` and `finish_plain` take one out. An operation says which of them happen, and for what cause; they record it (`kernel/journal.rs`), from
+//! which totals, events and checksum follow. What a job carries (its body, note, result and run state) is
+//! set beside them, in the store. `Queue::apply` runs the operation, and then carries out what follows
+//! for jobs that wait for others.
 //!
 //! | operation | from | verbs | what else it may change |
 //! | --- | --- | --- | --- |
@@ -26,7 +27,7 @@
 //! | [`Pause`](manage::Pause), [`Alter`](manage::Alter) | DQ.PAUSE, DQ.ALTER | none | pauses; settings and limits |
 //! | [`Settle`](depend::Settle) | the timer (`SETTLE`) | transition, of jobs that waited | edges: deaths by time, and a slice of what is pending |
 //! | [`ForgetGroups`](upkeep::ForgetGroups) | the timer (`FORGET`) | none | groups without jobs |
-//! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, EDGES, QUEUE) | put | all that a file keeps |
+//! | [`Effect`] | a rewritten AOF (DQ.APPLY JOBS, GROUPS, PENDING, EDGES, QUEUE) | put | all that a file keeps |
 
 pub mod add_many;
 pub mod admission;

@@ -24,7 +24,7 @@ const PASSED_OVER_MAX: usize = 1_000;
 /// long one 20. Likewise.
 const QUESTIONS_MAX: usize = 250;
 
-/// What a pop may still do besides handing out; and the calendar, which is part of that.
+/// What a pop may still do besides delivering; and the calendar, which is part of that.
 pub(in crate::queue) struct PopBudget<'c> {
     calendar: &'c mut dyn Calendar,
     questions: usize,
@@ -48,7 +48,7 @@ impl Calendar for PopBudget<'_> {
     }
 }
 
-/// Passes over what a pop would pass over before the first job that it hands out, and hands out
+/// Passes over what a pop would pass over before the first job that it delivers, and delivers
 /// nothing. A bounded number: after 0, the first job isn't too late.
 #[derive(Clone, Copy, Debug)]
 pub struct PassOver;

@@ -25,7 +25,7 @@ const DEFAULT_PRIORITY: u8 = 128;
 /// there any more. A job without a TTR could be written to a file, but not read from it.
 const FALLBACK_TTR: Millis = Millis::of_secs(60);
 
-/// Adds a job, to be handed out from its due time on. What it doesn't say is as the queue's
+/// Adds a job, to be delivered from its due time on. What it doesn't say is as the queue's
 /// settings have it or, without that, as the server's defaults do, at this moment and for good.
 #[derive(Clone, Debug)]
 pub struct Add<'a> {

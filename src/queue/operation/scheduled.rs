@@ -146,7 +146,7 @@ impl Add<'_> {
     }
 }
 
-/// A lease is good until the job is handed out again, also one that has run out. So the job keeps
+/// A lease is good until the job is delivered again, also one that has run out. So the job keeps
 /// it where time makes the same of the job with the lease as was written down without.
 fn with_the_lease_of<'j>(
     stored: &JobView,

@@ -6,14 +6,15 @@ use crate::queue::kernel::job::REASON_BURIED;
 use crate::queue::kernel::operation::{Affected, Operation};
 use crate::queue::kernel::queue::Queue;
 use crate::queue::kernel::transition::{Reason, Transition};
+use crate::queue::memory::impossible::OrImpossible;
 use crate::queue::memory::slab::Slot;
 use crate::queue::value::ids::{Claim, Claims};
 use crate::queue::value::recurrence::Calendar;
 use crate::queue::value::state::{Progress, Stage, State};
 use crate::queue::value::time::{Millis, Time};
 
-/// The work is done: takes jobs that were handed out from the queue, or keeps them as done. A lease
-/// stays good after its end, until the job is handed out again. O(log n) each.
+/// The work is done: takes delivered jobs from the queue, or keeps them as done. A lease
+/// stays good after its end, until the job is delivered again. O(log n) each.
 #[derive(Clone, Debug)]
 pub struct Finish<'a> {
     pub claims: Claims<'a>,
@@ -133,14 +134,15 @@ impl Queue {
         Some(())
     }
 
-    /// A job that is handed out is finished; given back unless it is kept as done, or comes back.
+    /// A job that is delivered is finished; given back unless it is kept as done, or comes back.
     pub(in crate::queue) fn finish_claimed(
         &mut self,
         now: Time,
         slot: Slot,
         finishing: &Finishing,
     ) -> Option<Job> {
-        let (terms, details) = self.store.terms_and_details(slot)?;
+        let stored = self.store.terms_and_details(slot).or_impossible("a job to finish is there");
+        let (terms, details) = stored?;
         let has_schedule = details.is_some_and(|details| details.schedule().is_some());
         let keep = finishing.keep.unwrap_or(terms.keep);
         let cause = Cause::Finished { result: finishing.result };
@@ -273,7 +275,7 @@ impl Queue {
         (progress.stage == Stage::Leased && is_valid).then_some(slot)
     }
 
-    /// The same; or a held job, which anyone may finish: it is done without being handed out.
+    /// The same; or a held job, which anyone may finish: it is done without being delivered.
     #[inline]
     pub(in crate::queue) fn finishable(&self, now: Time, claim: &Claim) -> Option<Slot> {
         match self.claimed(claim) {

@@ -22,7 +22,7 @@ pub struct JobRecord {
     pub(super) ttr: Millis,
     pub(super) attempts: Attempts,
     pub(super) priority: u8,
-    /// 0: never handed out.
+    /// 0: never delivered.
     pub(super) attempt: u32,
     /// 0: none.
     pub(super) lease: Lease,

@@ -1,4 +1,4 @@
-//! What a delivery says of itself, and of the job that it handed out.
+//! What a delivery says of itself, and of the job that it delivered.
 
 use super::rounds::schedule_of;
 use super::*;

@@ -110,7 +110,7 @@ fn a_note_ends_with_a_run_whose_last_attempt_times_out() {
     const NOTED: &str =
         "@0 ADD a every=100 tries=1 ttr=10 | @100 POP | TOUCH a L1 NOTE=x | @109 NOTE a -> x | @110 NOTE a -> nil";
     let check = |rest: &str| check(&format!("{NOTED} | {rest}"));
-    // The lease is good until the job is handed out again, and with it the run goes on.
+    // The lease is good until the job is delivered again, and with it the run goes on.
     check("TOUCH a L1 -> 1 | NOTE a -> x | @120 NOTE a -> nil | @200 POP -> a#1 | NOTE a -> nil | RELEASE a L2 | NOTE a -> nil");
     check("KICKJOB a -> 1 | NOTE a -> nil | POP -> a#1 | NOTE a -> nil");
     check("TAKE a -> a#1 | NOTE a -> nil");

@@ -114,10 +114,10 @@ fn pops_that_find_nothing_among_a_million_expired_jobs_look_once() {
 }
 
 #[test]
-fn a_million_expired_jobs_are_forgotten_by_the_thousand_while_others_are_handed_out() {
+fn a_million_expired_jobs_are_forgotten_by_the_thousand_while_others_are_delivered() {
     let mut queue = a_million_that_expire();
     queue.apply(&told(0), &Alter { dead_keep: Some(span(5)), ..Alter::default() });
-    let (mut forgotten, mut handed_out) = (0, 0);
+    let (mut forgotten, mut delivered) = (0, 0);
     let taken = time_of(|| loop {
         queue.advance(at(15));
         let slots = queue.to_forget(at(15), 1_000);
@@ -126,12 +126,12 @@ fn a_million_expired_jobs_are_forgotten_by_the_thousand_while_others_are_handed_
         let Affected(jobs) = queue
             .apply(&told(15), &Remove { ids: Ids::from_slice(&ids), counted_as: Removal::Purged });
         forgotten += jobs;
-        handed_out += queue.apply(&told(15), &Pop { count: 2, ..Pop::ONE }).len();
+        delivered += queue.apply(&told(15), &Pop { count: 2, ..Pop::ONE }).len();
         if jobs == 0 {
             break;
         }
     });
-    assert_eq!((forgotten, handed_out), (MILLION as usize - 1_000, 2_000));
+    assert_eq!((forgotten, delivered), (MILLION as usize - 1_000, 2_000));
     assert!(taken < Duration::from_secs(20), "{taken:?}");
     assert_eq!(queue.find_wake_at(), Some(at(1_015)), "nothing but leases is left");
 }

@@ -101,7 +101,7 @@ fn misfire_all_makes_up_for_the_runs_that_are_in_time() {
 }
 
 #[test]
-fn jobs_that_follow_a_passed_over_run_are_handed_out() {
+fn jobs_that_follow_a_passed_over_run_are_delivered() {
     check("@0 ADD old every=10 late=5 prio=0 | ADD job +12 | ADD new every=16 late=5 | @17 POP -> job#1 | POP -> new#1 | POP -> nil | GET old -> delayed 20");
     check("@0 ADD old every=10 late=5 | ADD job +12 | @15 POP -> job#1 | ROUND old -> 20>nil run=0 missed=1");
 }

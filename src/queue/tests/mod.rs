@@ -33,7 +33,7 @@ mod workers;
 use script::check;
 
 #[test]
-fn a_job_is_never_handed_out_early() {
+fn a_job_is_never_delivered_early() {
     check("@0 ADD a +100 -> 100 | @99 POP -> nil | @100 POP -> a#1 | @100 POP -> nil");
     check("@50 ADD a =51 -> 51 | POP -> nil | @51 POP -> a#1");
     check("@7 ADD a -> 7 | POP -> a#1");
@@ -113,7 +113,7 @@ fn a_lease_is_good_for_its_own_job_only() {
 }
 
 #[test]
-fn a_job_that_was_never_handed_out_cannot_be_finished() {
+fn a_job_that_was_never_delivered_cannot_be_finished() {
     check(
         "@0 ADD a | ADD b +10 | ADD c | FINISH a * -> 0 | FINISH b * -> 0 | FINISH nobody * -> 0 \
          | POP -> a#1 | FINISH c L1 -> 0 | FINISH b L1 -> 0 | COUNTS -> 1 1 1 0",
@@ -211,7 +211,7 @@ fn jobs_live_up_to_the_last_millisecond_there_is() {
 }
 
 #[test]
-fn nothing_is_handed_out_once_the_numbers_of_leases_are_used_up() {
+fn nothing_is_delivered_once_the_numbers_of_leases_are_used_up() {
     check("@END-1 ADD a | ADD b | ADD c | POP -> a#1 | LEASE -> 9007199254738944 | @END POP -> nil | POP NOACK -> nil | COUNTS -> 0 2 1 0 | FINISH a L1 -> 1 | @END-1 POP -> b#1 | LEASE -> 9007199254738945");
     check("@MAX ADD a | POP -> nil | COUNTS -> 0 1 0 0 | @END-1 POP -> nil | @MAX POP -> nil");
     check("@0 ADD a | ADD b | FLOOR 9007199254740989 | POP n=2 -> a#1 | LEASE -> 9007199254740990 | POP -> nil | @9 POP -> nil");
@@ -331,7 +331,7 @@ fn delete(queue: &mut Queue, name: &str) {
     );
 }
 
-/// The lease of the one job that a pop hands out.
+/// The lease of the one job that a pop delivers.
 fn popped(queue: &mut Queue, now: u64) -> Lease {
     queue.apply(&told(now), &Pop::ONE).iter().next().expect("a job is ready").lease
 }

@@ -66,6 +66,23 @@ fn what_is_left_over_is_carried_out_as_of_the_time_of_the_end() {
 }
 
 #[test]
+fn a_job_that_expired_before_a_slice_came_to_it_is_dead_and_was_not_ready() {
+    // A TTL ends a held job, too; LATE counts from its due time on, which was not known before.
+    for (option, dies_now) in [("ttl=10", false), ("late=10", true)] {
+        let dependent = format!("c after=a {option}");
+        let mut queue = queue(&["a", "b after=a", &dependent], SMALL);
+        queue.apply(&told(0), &Pop::ONE);
+        finish(&mut queue, 5, &["a"]);
+        queue.advance(at(20));
+        queue.take_events();
+        carry_out(&mut queue, 20);
+        let events = queue.take_events();
+        assert_eq!(state(&queue, "c", 20).0, "dead");
+        assert_eq!((events.is_any_ready, events.is_any_dead), (false, dies_now), "{option}");
+    }
+}
+
+#[test]
 fn what_a_job_has_got_it_keeps_though_it_is_kicked_before_a_slice_comes_to_it() {
     let mut queue = queue(&["a", "x", "b after=a", "c after=a,x"], SMALL);
     queue.apply(&told(0), &Pop::ONE);

@@ -121,7 +121,7 @@ fn attempts_are_counted_for_each_run_of_a_schedule() {
 }
 
 #[test]
-fn work_that_is_done_late_counts_until_the_job_is_handed_out_again() {
+fn work_that_is_done_late_counts_until_the_job_is_delivered_again() {
     check("@0 ADD a every=10 tries=1 ttr=3 | @10 POP | @15 ROUND a -> 20>nil run=1 failed=1 | FINISH a L1 -> 1 | ROUND a -> 20>nil run=1 | GET a -> delayed 20");
     check("@0 ADD a every=10 tries=1 ttr=3 | @10 POP | @15 TOUCH a L1 -> 1 | GET a -> reserved 18 #1 L1 | ROUND a -> 10>20 run=1 | @25 POP | FINISH a L1 -> 0 | RELEASE a L1 -> 0");
 }

@@ -334,7 +334,7 @@ impl Session {
             }
         }
         let deliveries = self.apply(&pop);
-        self.handed_out(&deliveries, pop.mode)
+        self.delivered(&deliveries, pop.mode)
     }
 
     fn take(&mut self, words: &[&str]) -> String {
@@ -344,11 +344,11 @@ impl Session {
         let ids = words.iter().filter(|word| !word.starts_with("ttr=") && **word != "NOACK");
         let ids: Vec<Id> = ids.map(|name| id(name)).collect();
         let deliveries = self.apply(&PopById { ids: &ids, ttr, mode });
-        self.handed_out(&deliveries, mode)
+        self.delivered(&deliveries, mode)
     }
 
-    /// Writes down what was handed out, and shows it.
-    fn handed_out(&mut self, deliveries: &Deliveries, mode: Mode) -> String {
+    /// Writes down what was delivered, and shows it.
+    fn delivered(&mut self, deliveries: &Deliveries, mode: Mode) -> String {
         let (floor, now) = (self.told.lease_floor, self.told.now);
         let mut told = Vec::new();
         for delivery in deliveries.iter() {

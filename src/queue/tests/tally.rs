@@ -52,9 +52,9 @@ fn a_job_that_never_failed_takes_no_memory_for_its_counters() {
         script.iter().for_each(|step| drop(session.play(step)));
         session.queue().store.details_bytes()
     };
-    let handed_out = ["@0 ADD a ttr=10", "POP"];
+    let delivered = ["@0 ADD a ttr=10", "POP"];
     let given_back = ["@0 ADD a ttr=10", "POP", "UNBEGUN a L1"];
     let timed_out = ["@0 ADD a ttr=10", "POP", "@10 POP"];
-    assert!(bytes(&given_back) <= bytes(&handed_out));
-    assert_eq!(bytes(&timed_out) - bytes(&handed_out), 32);
+    assert!(bytes(&given_back) <= bytes(&delivered));
+    assert_eq!(bytes(&timed_out) - bytes(&delivered), 32);
 }

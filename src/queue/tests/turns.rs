@@ -77,7 +77,7 @@ struct Waiting {
     passed: BTreeMap<String, usize>,
 }
 
-/// Random comings, and what the queue hands out.
+/// Random comings, and what the queue delivers.
 struct Session {
     queue: Queue,
     numbers: u64,

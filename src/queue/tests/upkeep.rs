@@ -130,7 +130,7 @@ fn the_horizon_is_where_time_was_let_pass_to() {
 }
 
 #[test]
-fn a_job_that_is_handed_out_is_news_only_where_its_lease_is_over() {
+fn a_job_that_is_delivered_is_news_only_where_its_lease_is_over() {
     check("@0 ADD a | NEWS -> ready | POP | NEWS -> | @59 NEWS -> | @60 NEWS -> ready");
     // For those who look, time has passed further than for the pop.
     let mut queue = Queue::new((1, 2));

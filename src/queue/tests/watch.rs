@@ -14,7 +14,7 @@ fn span(ms: u64) -> Millis {
     Millis::new(ms).unwrap()
 }
 
-/// A queue with jobs of these names, each of which is handed out. Returns their leases.
+/// A queue with jobs of these names, each of which is delivered. Returns their leases.
 fn held(names: &[&str]) -> (Queue, Vec<Lease>) {
     let mut queue = Queue::new((1, 2));
     for name in names {

@@ -1,4 +1,4 @@
-//! What workers say of a job that was handed out to them, and what becomes of it when they say
+//! What workers say of a job that was delivered to them, and what becomes of it when they say
 //! nothing.
 
 use super::*;

@@ -1,6 +1,6 @@
 //! What becomes of a job if no command changes it: the heart of "a job's state is not stored"
 //! (ARCHITECTURE.md). All that depends on the passing of time is derived from a [`Fate`]: a job's
-//! state, its lines, when it is handed out, when and of what it dies.
+//! state, its lines, when it is delivered, when and of what it dies.
 
 use super::policy::Policy;
 use super::state::{Progress, Stage, State};
@@ -12,7 +12,7 @@ pub struct Fate {
     stage: Stage,
     /// When its lease runs out, if a worker has it.
     pub lease_end: Option<Time>,
-    /// From when on it may be handed out, if it lives until then. Of a job that is dead, done or
+    /// From when on it may be delivered, if it lives until then. Of a job that is dead, done or
     /// held: its stored time.
     pub due: Time,
     /// When it dies, or died, and of what.
@@ -39,7 +39,7 @@ impl Fate {
         let Progress { stage, attempt, lease, expires_at } = *progress;
         let expiry = expires_at.map(|time| (time, Why::Expired));
         let stays = Fate { stage, lease_end: None, due: time, death: None };
-        // A job that waits to be handed out dies of its TTL, or of being late, whichever is first.
+        // A job that waits to be delivered dies of its TTL, or of being late, whichever is first.
         let waits_until = |due| {
             let lateness = policy.late_at(due).map(|time| (time, Why::Late));
             Fate { due, death: earlier(expiry, lateness), ..stays }
@@ -89,7 +89,7 @@ impl Fate {
         }
     }
 
-    /// When it dies, if that is before it would be handed out again.
+    /// When it dies, if that is before it would be delivered again.
     pub fn dies_undelivered(&self) -> Option<Time> {
         let is_on_its_way = matches!(self.stage, Stage::Waiting | Stage::Leased);
         let (time, _) = self.death.filter(|_| is_on_its_way)?;

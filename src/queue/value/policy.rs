@@ -105,7 +105,7 @@ pub(in crate::queue) fn splitmix64(n: u64) -> u64 {
     n ^ n >> 31
 }
 
-/// How often a job is handed out at most.
+/// How often a job is delivered at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Attempts(u32);
 

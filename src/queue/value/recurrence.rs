@@ -2,7 +2,7 @@
 //! both. (What users call a schedule. In the core, `lines/lanes.rs` is where all jobs wait.)
 //!
 //! An *occurrence* is a time at which the job is due; it names a run. The occurrence behind it is
-//! decided when this one is handed out for the first time, and stored as a time. So what the end of
+//! decided when this one is delivered for the first time, and stored as a time. So what the end of
 //! a lease means follows from stored times. EVERY is arithmetic. CRON needs a [`Calendar`], whose
 //! answers are part of the log.
 
@@ -26,7 +26,7 @@ pub struct Recurrence {
     pub runs: u32,
     /// No occurrence is later.
     pub until: Option<Time>,
-    /// An occurrence that isn't handed out this long after it came due is passed over; zero is no
+    /// An occurrence that isn't delivered this long after it came due is passed over; zero is no
     /// limit.
     pub late: Millis,
 }
@@ -139,7 +139,7 @@ pub struct RunState {
     pub(in crate::queue) next: Time,
     /// Runs that were begun.
     pub runs: u32,
-    /// Occurrences that came as one with another, or were never handed out.
+    /// Occurrences that came as one with another, or were never delivered.
     pub missed: u32,
     /// Runs that were out of attempts.
     pub failed: u32,
@@ -195,7 +195,7 @@ impl RunState {
         (self.is_decided() && self.next != RunState::NO_NEXT).then_some(self.next)
     }
 
-    /// Whether the run has been handed out, so that what it missed is counted; or was kicked.
+    /// Whether the run has been delivered, so that what it missed is counted; or was kicked.
     pub fn is_decided(&self) -> bool {
         self.next != RunState::UNDECIDED
     }

@@ -13,7 +13,7 @@ pub(in crate::queue) struct Serial {
 }
 
 impl Serial {
-    /// The serial in an id that [`Queue::next_id`](crate::queue::Queue::next_id) generated.
+    /// The serial in an id that a queue generated.
     pub fn of(id: Id) -> Option<Serial> {
         let (time, number) = std::str::from_utf8(id.bytes()).ok()?.split_once('-')?;
         Some(Serial { time: Time::new(time.parse().ok()?)?, number: number.parse().ok()? })

@@ -152,7 +152,7 @@ mod tests {
         }
     }
 
-    /// Queues created after the clock was set right can hand out jobs, and continue above the
+    /// Queues created after the clock was set right can deliver jobs, and continue above the
     /// leases that the server gave by the right clock.
     #[test]
     fn a_clock_that_was_years_ahead_uses_no_leases_up() {
@@ -184,7 +184,7 @@ mod tests {
     }
 
     /// A client may bring a lease from almost a year ahead: a server that starts with it can still
-    /// hand out jobs.
+    /// deliver jobs.
     #[test]
     fn a_start_begins_with_no_forged_lease() {
         for hours in [0, 2, 30, 365 * 24, 366 * 24 - 1, 366 * 24] {

@@ -3,7 +3,7 @@
 //! else needs to be logged with it. Otherwise the entry is
 //!
 //! ```text
-//! DQ.APPLY key unix-ms logged command words…
+//! DQ.APPLY key unix-ms logged command args…
 //! ```
 //!
 //! with the time, the inputs that aren't in the queue, and the command's name and arguments without

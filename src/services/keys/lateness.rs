@@ -1,4 +1,4 @@
-//! How late jobs were handed out: from the millisecond in which they were due to that in which
+//! How late jobs were delivered: from the millisecond in which they were due to that in which
 //! somebody got them. Of one queue in one process: not saved, not replicated.
 
 use hdrhistogram::Histogram;
@@ -11,7 +11,7 @@ const SIGNIFICANT_FIGURES: u8 = 2;
 /// The steps of the histogram that INFO shows, in milliseconds: from on time to given up.
 pub const LATENESS_STEPS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000];
 
-/// Nothing until the first job is handed out.
+/// Nothing until the first job is delivered.
 #[derive(Default)]
 pub struct Lateness(Option<Box<Recorded>>);
 
@@ -102,7 +102,7 @@ impl Lateness {
 }
 
 impl SoFar {
-    /// So many percent of the jobs were handed out at most so many milliseconds late.
+    /// So many percent of the jobs were delivered at most so many milliseconds late.
     pub fn percentile_ms(&self, percent: f64) -> Option<u64> {
         self.0.as_ref().map(|recorded| recorded.histogram.value_at_percentile(percent))
     }

@@ -63,8 +63,8 @@ impl<'c> OpenedKey<'c> {
         operation: &O,
         reply: impl FnOnce(&O::Outcome, &Queue) -> R,
     ) -> R {
-        let open = self.queue_for(source);
-        let (replied, has_changed) = open.change(operation, LogForm::AsSent, |outcome, queue| {
+        let frame = self.frame_for(source);
+        let (replied, has_changed) = frame.change(operation, LogForm::AsSent, |outcome, queue| {
             (reply(outcome, queue), outcome.has_changed())
         });
         self.close(has_changed);
@@ -77,9 +77,9 @@ impl<'c> OpenedKey<'c> {
         if !value.queue.compare_checksum(Checksum(logged.check)) {
             divergence::report(key.name());
         }
-        let open = Frame::new(LIVE, key, value, Source::Log, Some(logged));
+        let frame = Frame::new(LIVE, key, value, Source::Log, Some(logged));
         let has_changed =
-            open.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
+            frame.change(operation, LogForm::AsSent, |outcome, _| outcome.has_changed());
         self.close(has_changed);
     }
 
@@ -92,7 +92,7 @@ impl<'c> OpenedKey<'c> {
 
     /// Opens the frame for a command of this source.
     #[inline(always)]
-    pub fn queue_for(&mut self, source: Source) -> Frame<'_, Live> {
+    pub fn frame_for(&mut self, source: Source) -> Frame<'_, Live> {
         Frame::new(LIVE, self.key, self.value.get(), source, None)
     }
 

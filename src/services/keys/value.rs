@@ -105,13 +105,13 @@ mod tests {
     fn a_value_is_little_more_than_its_queue_and_how_late_it_was() {
         let mut value =
             QueueValue::new(Queue::new((1, 2)), QueueSums::default(), QueueNumber::default());
-        let words = value.overhead();
-        assert!((64..1_024).contains(&words), "{words}");
+        let overhead = value.overhead();
+        assert!((64..1_024).contains(&overhead), "{overhead}");
         let now = Circumstances::default();
         value.queue.apply(&now, &Add::plain(Id::new(b"a").unwrap(), b"x"));
         let deliveries = value.queue.apply(&now, &Pop::ONE);
         value.lateness.record(&deliveries, now.now);
-        assert_eq!(value.overhead(), words + value.lateness().memory());
+        assert_eq!(value.overhead(), overhead + value.lateness().memory());
         assert!(value.lateness().memory() > 0);
     }
 }

@@ -121,8 +121,8 @@ impl Hints {
         firsts.map(|((time, _), _)| *time).chain(self.deferred.earliest()).min()
     }
 
-    /// The key of this hint belongs to another node: the hint comes again at `again`, or when it is
-    /// released.
+    /// The key of this hint belongs to another node: the hint comes again at `again`, or when deferred
+    /// hints are resumed.
     pub fn defer(&mut self, hint: Hint, again: Time) {
         self.deferred.add((hint.database, hint.key), hint.time, again);
     }

@@ -19,7 +19,7 @@ use crate::services::host::{Host, Keyspace};
 use crate::services::key_ref::{Access, Closed, Database, QueueKey};
 use crate::services::keys::value::QueueValue;
 use crate::services::keys::{lazyfree, moved, sweep};
-use crate::services::waiting::{serving, watching};
+use crate::services::waiting::{checks, serving, watching};
 
 /// `LATENCY HISTORY dq-timer` shows runs that took their whole budget or more.
 pub const LATENCY_EVENT: &CStr = c"dq-timer";
@@ -106,7 +106,7 @@ pub fn on_alarm<H: Keyspace>(host: H, is_primary: bool) -> Option<Duration> {
     host.with(|state| state.removed_bytes = 0);
     // Clients first: those that wait for what a job or a lease came to; and, where the last run left
     // work, those that wait for jobs get half of the budget before more queues are advanced.
-    serving::check_watched(host, &slice);
+    checks::check_watched(host, &slice);
     if host.with(|state| state.is_behind) {
         serving::run_slice_for_waiting(host, &slice.half());
     }
@@ -211,7 +211,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
         let (slots, bytes) = value.queue.up_to_bytes(slots, STEP_BYTES);
         host.with(|state| state.removed_bytes += bytes);
         let names = value.queue.ids_of(&slots);
-        let (ids, words) = (names.ids(), names.bytes());
+        let (ids, args) = (names.ids(), names.bytes());
         if ids.is_empty() {
             if has_groups_to_forget(value, circumstances.now) {
                 let forget = LogForm::Internal(Internal::Forget, &[]);
@@ -225,7 +225,7 @@ fn forget_the_old<H: Host>(host: H, key: &H::Key<'_>, value: &mut QueueValue, sl
             value,
             &circumstances,
             &Remove { ids, counted_as: Removal::Purged },
-            LogForm::Internal(Internal::Forget, &words),
+            LogForm::Internal(Internal::Forget, &args),
         );
     }
 }

@@ -84,16 +84,16 @@ fn add_as(
 ) -> Result<(), String> {
     let due = job.due.unix_ms().to_string();
     let max_len = sink.max_len().map(|max_len| max_len.to_string());
-    let mut words: SmallVec<[&[u8]; 16]> = SmallVec::new();
-    words.push(sink.stream());
+    let mut args: SmallVec<[&[u8]; 16]> = SmallVec::new();
+    args.push(sink.stream());
     if let Some(max_len) = &max_len {
-        words.extend([b"MAXLEN", &b"~"[..], max_len.as_bytes()]);
+        args.extend([b"MAXLEN", &b"~"[..], max_len.as_bytes()]);
     }
-    words.extend([entry_id, &b"id"[..], job.id.bytes(), b"due", due.as_bytes(), b"body", job.body]);
+    args.extend([entry_id, &b"id"[..], job.id.bytes(), b"due", due.as_bytes(), b"body", job.body]);
     if let Some(group) = job.group {
-        words.extend([&b"group"[..], group.bytes()]);
+        args.extend([&b"group"[..], group.bytes()]);
     }
-    key.run(c"XADD", &words)
+    key.run(c"XADD", &args)
 }
 
 /// The job is in the stream. `None`: it isn't what leaves the queue, which can't be.

@@ -19,7 +19,7 @@ pub enum DeliveryOutcome {
     NotYet,
 }
 
-/// Hands out jobs to a client that waits. `now` is the time of the command or timer run that serves
+/// Delivers jobs to a client that waits. `now` is the time of the command or timer run that serves
 /// it.
 pub fn deliver<H: Host>(
     host: H,
@@ -29,9 +29,9 @@ pub fn deliver<H: Host>(
     now: Time,
 ) -> DeliveryOutcome {
     let circumstances = circumstances_at(host, value, now);
-    let words = pop_args(pop);
-    let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
-    let deliveries = commit(host, key, value, &circumstances, pop, LogForm::Command(POP, &words));
+    let args = pop_args(pop);
+    let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+    let deliveries = commit(host, key, value, &circumstances, pop, LogForm::Command(POP, &args));
     if !deliveries.is_empty() {
         let key_ref = (key.database(), key.name().into());
         DeliveryOutcome::Jobs(DeliveredJobs::new(key_ref, value, &deliveries))
@@ -60,9 +60,9 @@ pub fn give_back<H: Host>(
         let claim = Claim { id, lease: Some(lease) };
         let release = Release { when: WhenReleased::Unbegun, ..Release::plain(claim) };
         let number = lease.number().to_string();
-        let words = [id.bytes(), number.as_bytes(), b"UNBEGUN"];
+        let args = [id.bytes(), number.as_bytes(), b"UNBEGUN"];
         let circumstances = circumstances(host, value);
-        commit(host, key, value, &circumstances, &release, LogForm::Command(RELEASE, &words));
+        commit(host, key, value, &circumstances, &release, LogForm::Command(RELEASE, &args));
         if slice.is_over(host) {
             break;
         }

@@ -8,7 +8,9 @@
 //! | `delivery.rs`, `pending.rs` | delivering jobs to them; jobs on the way to a client |
 //! | `reply.rs` | what a client gets, at once or after its wait |
 //! | `watching.rs`, `watchers.rs` | what becomes of a job or a lease that clients watch; who watches what |
+//! | `checks.rs` | the same, where another queue may be at the key |
 
+pub mod checks;
 pub mod delivery;
 pub mod pending;
 pub mod reply;

@@ -16,27 +16,25 @@
 
 use std::time::Duration;
 
+use super::checks;
 use super::delivery::{self, DeliveryOutcome};
 use super::watchers::JobOutcome;
 use super::watching;
-use super::wish::{JobsWish, LeasesWish, Wish, REPLY_BYTES_IN_A_TURN};
+use super::wish::{JobsWish, Wish, REPLY_BYTES_IN_A_TURN};
 use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
 use crate::services::change::commit::time_for;
 use crate::services::host::{Host, Keyspace};
-use crate::services::key_ref::{Access, Closed, Database, KeyRef, QueueKey, Ticket};
+use crate::services::key_ref::{Access, Database, QueueKey, Ticket};
 use crate::services::keys::value::QueueValue;
 use crate::services::timer::alarm::{arm, next_turn, unblock_soon, TimeSlice};
 use crate::services::timer::{sink, wakeup};
 
-/// No further job is handed out to a client that waits while others have been delivered so many bytes and
+/// No further job is delivered to a client that waits while others have been delivered so many bytes and
 /// haven't got them: they are copies.
-const ASSIGNED_BYTES_MAX: usize = POP_BYTES_MAX;
+const DELIVERED_BYTES_MAX: usize = POP_BYTES_MAX;
 
 /// Steps of chores between two looks at the clock: some tens of microseconds.
 const STEPS: usize = 100;
-
-/// A key whose slot is on its way to another node is looked at again after this time.
-const LOOKS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// How many keys a run of the timer looks up first while it is behind: a tenth of a millisecond if
 /// there is nothing to do.
@@ -131,7 +129,7 @@ pub fn serve<H: Host>(
         let Some((ticket, pop)) = first else {
             return true;
         };
-        if host.with(|state| state.waiters.delivered_bytes()) >= ASSIGNED_BYTES_MAX {
+        if host.with(|state| state.waiters.delivered_bytes()) >= DELIVERED_BYTES_MAX {
             return false;
         }
         let delivered = match delivery::deliver(host, key, value, &pop, now) {
@@ -229,60 +227,6 @@ fn serve_on<H: Keyspace>(host: H, slice: &TimeSlice) {
         }
     }
     host.with(|state| state.to_serve.extend(left_over));
-}
-
-/// Looks at what clients watch where another queue may be. The timer does it first: what it does to
-/// that queue is to be told.
-pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
-    retry_checks(host);
-    let mut left_over = Vec::new();
-    while let Some((key_ref, last)) = host.with(|state| state.to_check.pop_first()) {
-        let (database, name) = &key_ref;
-        let looked = host.open((*database, name), Access::Read, |key, value| {
-            let now = time_for(&value.queue, host.wall_clock());
-            let last = watching::check_all(host, &key, value, now, last, slice);
-            wakeup::plan(host, value, || *database, || name);
-            watching::plan(host, &key, value);
-            last
-        });
-        match looked {
-            Ok(None) => {}
-            Ok(last) => left_over.push((key_ref, last)),
-            Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
-                watching::on_gone_from(host, *database, name);
-            }
-            // The server sends its clients to the other node.
-            Err(Closed::Missing | Closed::NotOwn) => check_later(host, key_ref),
-        }
-        if slice.is_over(host) {
-            break;
-        }
-    }
-    host.with(|state| state.to_check.extend(left_over));
-}
-
-fn check_later<H: Host>(host: H, key_ref: KeyRef) {
-    let again = host.uptime().saturating_add(LOOKS_AGAIN_AFTER);
-    host.with(|state| {
-        if state.leaving.is_empty() {
-            state.retry_checks_at = again;
-        }
-        state.leaving.push(key_ref);
-    });
-}
-
-/// While clients wait, the timer comes once a second at least.
-fn retry_checks<H: Host>(host: H) {
-    if host.with(|state| state.leaving.is_empty()) {
-        return;
-    }
-    let uptime = host.uptime();
-    host.with(|state| {
-        if state.retry_checks_at <= uptime {
-            let places = std::mem::take(&mut state.leaving).into_iter();
-            state.to_check.extend(places.map(|key_ref| (key_ref, None)));
-        }
-    });
 }
 
 fn give_back_undelivered<H: Keyspace>(host: H, slice: &TimeSlice) {
@@ -400,27 +344,10 @@ fn as_it_is_now<H: Keyspace>(host: H, wish: Wish) -> Wish {
             Wish::Outcome(wish.ended(ended))
         }
         Wish::Leases(wish) => {
-            let void = void_now(host, &wish);
+            let void = checks::void_of(host, &wish);
             Wish::Leases(wish.ended(void))
         }
         Wish::Outcome(_) | Wish::Jobs(_) => wish,
-    }
-}
-
-/// The places of the leases that are void now. None while they are on their way to another node,
-/// which will tell.
-fn void_now<H: Keyspace>(host: H, wish: &LeasesWish) -> Vec<usize> {
-    let (database, name) = &wish.key_ref;
-    let void = host.open((*database, name), Access::Read, |_, value| {
-        let now = time_for(&value.queue, host.wall_clock());
-        watching::void_now(&value.queue, &wish.leases, now)
-    });
-    match void {
-        Ok(void) => void,
-        Err(Closed::Missing) if !host.is_in_cluster() || host.is_staying(name) => {
-            (0..wish.leases.len()).collect()
-        }
-        Err(Closed::Missing | Closed::NotOwn) => Vec::new(),
     }
 }
 
@@ -448,7 +375,7 @@ pub fn on_gone<H: Host>(host: H, ticket: Ticket) {
     }
 }
 
-/// This server has become a replica: the new primary hands out these jobs.
+/// This server has become a replica: the new primary delivers these jobs.
 pub fn drop_all<H: Host>(host: H) {
     host.with(|state| {
         state.to_serve.clear();

@@ -1,5 +1,5 @@
-//! Which clients wait for jobs, at which keys, in the order in which they came. No server in here,
-//! so that it can be tested.
+//! Which clients wait: for jobs, at which keys, in the order in which they came; for the outcome of a
+//! job; for the end of a lease. No server in here, so that it can be tested.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
@@ -210,7 +210,9 @@ impl<C: Copy> Waiters<C> {
     /// is left out.
     pub fn take_expired(&mut self, now: Duration) -> Option<Ticket> {
         loop {
-            let (_, ticket) = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+            let first = *self.deadlines.first().filter(|(deadline, _)| *deadline <= now)?;
+            self.deadlines.remove(&first);
+            let (_, ticket) = first;
             let is_told = self.wish(ticket).is_some_and(Wish::is_told);
             self.leave_lines(ticket);
             if let Some(waiter) = self.waiters.get_mut(&ticket).filter(|_| !is_told) {
@@ -367,6 +369,14 @@ mod tests {
         assert!(left.delivered.is_some());
         assert!(waiters.leave(ticket).is_none());
         assert_eq!((waiters.len(), waiters.lines.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_deadline_without_a_client_is_passed() {
+        let mut waiters = Waiters::<char>::NONE;
+        waiters.deadlines.insert((Duration::ZERO, 7));
+        assert_eq!(waiters.take_expired(Duration::ZERO), None);
+        assert!(waiters.holds_nothing());
     }
 
     #[test]

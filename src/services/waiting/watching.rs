@@ -47,7 +47,7 @@ pub fn leases_wish(
 ) -> Result<Wish, Vec<usize>> {
     let is_void = |claim: &Claim| !queue.is_valid(now, claim);
     let void = claims.iter().enumerate().filter(|(_, claim)| is_void(claim));
-    let void: Vec<usize> = void.map(|(key_ref, _)| key_ref).collect();
+    let void: Vec<usize> = void.map(|(position, _)| position).collect();
     if !void.is_empty() {
         return Err(void);
     }
@@ -211,7 +211,7 @@ pub fn void_now(queue: &Queue, leases: &[WatchedLease], now: Time) -> Vec<usize>
         Id::new(name).is_some_and(|id| is_valid(queue, id, *lease, now))
     };
     let void = leases.iter().enumerate().filter(|(_, lease)| !is_valid(lease));
-    void.map(|(key_ref, _)| key_ref).collect()
+    void.map(|(position, _)| position).collect()
 }
 
 fn go_on<H: Host>(host: H, key: &impl QueueKey, queue: &mut Queue, name: &[u8]) {

@@ -68,6 +68,12 @@ def test_commands_that_change_a_queue_are_events(r: redis.Redis, watcher: Watche
     assert heard_after("DQ.PAUSE", "q") == ["dq.paused"]
     assert heard_after("DQ.RESUME", "q") == ["dq.resumed"]
     assert heard_after("DQ.RESUME", "q") == []
+    assert heard_after("DQ.PAUSE", "q", "GROUP", "g") == ["dq.paused"]
+    assert heard_after("DQ.RESUME", "q", "GROUP", "g") == ["dq.resumed"]
+    # A job on hold was not paused, as the queue or a group is.
+    assert heard_after("DQ.ADD", "q", "held", "x", "HOLD") == ["dq.added"]
+    assert heard_after("DQ.RESUME", "q", "ID", "held") == ["dq.ready"]
+    assert heard_after("DQ.DEL", "q", "held") == ["dq.deleted"]
     assert heard_after("DQ.ALTER", "q", "TTR", 1_000) == []
     assert heard_after("DQ.ADD", "q", "b", "x") == ["dq.added", "dq.ready"]
     assert heard_after("DQ.POP", "q", "NOACK") == ["dq.finished"]

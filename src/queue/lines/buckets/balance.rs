@@ -17,7 +17,7 @@ impl Buckets {
         residents: &mut impl BucketListener,
     ) -> (usize, BucketNumber) {
         let (at, number) = self.make_room(at, new_entry.time, residents);
-        self.put(at, entry, new_entry);
+        self.put(at, entry, new_entry).or_impossible("a bucket with room takes an entry");
         (at, number)
     }
 
@@ -76,7 +76,7 @@ impl Buckets {
         residents: &mut impl BucketListener,
     ) -> BucketNumber {
         let mut upper = Bucket::default();
-        if let Some(lower) = self.buckets.get_mut(number) {
+        if let Some(lower) = self.buckets.get_mut(number).or_impossible("a row has a bucket") {
             let before = lower.capacity();
             upper = lower.split_off(middle, GROWTH);
             self.capacity = self.capacity + lower.capacity() - before;
@@ -92,9 +92,9 @@ impl Buckets {
 
     fn new_bucket(&mut self, at: usize, first: Time, bucket: Bucket) -> BucketNumber {
         self.capacity += bucket.capacity();
-        // A slab of buckets can't be full: it would take 2^32 of them, and jobs are counted in 32
-        // bits.
-        let number = self.buckets.insert(bucket).unwrap_or(BucketNumber::MAX);
+        // A slab of buckets can't be full: there are no more buckets than jobs.
+        let number = self.buckets.insert(bucket).or_impossible("there is room for a bucket");
+        let number = number.unwrap_or(BucketNumber::MAX);
         self.directory.insert(at, DirectoryEntry { first, bucket: number });
         self.reopen(at);
         number

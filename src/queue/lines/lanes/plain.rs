@@ -19,7 +19,7 @@ impl Lanes {
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         for (time, slot) in jobs {
-            line.insert_here(&NewEntry { time, slot, kind, window }, residents);
+            line.insert(&NewEntry { time, slot, kind, window }, residents);
         }
         self.next_at_earliest = self.next_at_earliest.min(line.next_at_earliest());
     }
@@ -36,7 +36,7 @@ impl Lanes {
         let line = lane_mut(&mut self.lanes, &mut self.recent_lane, priority);
         line.advance(self.horizon);
         let removed = line.remove(new_entry.slot, bucket, jobs);
-        line.insert_here(new_entry, jobs);
+        line.insert(new_entry, jobs);
         removed.is_some()
     }
 

@@ -268,7 +268,7 @@ fn what_one_turn_replies_is_bounded_by_its_bytes() {
 
 /// What is delivered to clients are copies.
 #[test]
-fn no_further_job_is_handed_out_while_16_mib_wait_for_their_clients() {
+fn no_further_job_is_delivered_while_16_mib_wait_for_their_clients() {
     let (node, _) = node();
     let host = &node;
     let body = vec![b'x'; 1 << 20];
