@@ -82,6 +82,9 @@ fn serve(
     if consumer.has_finish() {
         return consumer.finish_and_deliver(call, opened, source);
     }
+    if consumer.has_batch() {
+        return consumer.deliver_and_log_pop(call, opened);
+    }
     consumer.deliver(call, opened, source, &consumer.pop, LogForm::AsSent)
 }
 
