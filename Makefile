@@ -30,7 +30,7 @@ clients := $(CURDIR)/target/clients/venv/bin
 # `make test-frameworks FRAMEWORKS=django-dq` for one.
 FRAMEWORKS ?= $(shell cat integrations/frameworks.txt)
 
-.PHONY: help setup build run docs contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
+.PHONY: help setup build run docs site contract test test-core test-blackbox test-long test-newest turns race simulate test-cluster soak soak-faults \
 	fuzz memcheck asan mutants \
 	board build-board test-board test-clients test-kombu test-frameworks test-guides test-celery screenshots dist test-dist test-install test-all lint deny \
 	bench bench-flows bench-clients bench-instructions bench-shards bench-docs release clean
@@ -52,6 +52,11 @@ docs: build ## write what the module says of its commands into docs/commands and
 	@scripts/setup.sh test
 	$(python) scripts/command_docs.py --write
 	DQ_WRITE_MANUAL=1 cargo test --quiet --locked --manifest-path board/Cargo.toml manual
+
+site: ## build the pages as a site, target/site/html, and check its links
+	@scripts/setup.sh site
+	PYTHONPATH=release $(python) scripts/site_pages.py
+	$(python) -m mkdocs build --strict --config-file docs/mkdocs.yml
 
 contract: build ## write what the module says of its commands into the contract of the clients
 	@scripts/setup.sh test
@@ -91,7 +96,7 @@ test-board: build build-board ## test the web page and the metrics, in Chromium 
 	cargo test --locked --manifest-path board/Cargo.toml
 	$(python) -m pytest --numprocesses 2 tests/board $(ARGS)
 
-screenshots: build build-board ## make the pictures of docs/board.md anew (a minute)
+screenshots: build build-board ## make the pictures of docs/board again (a minute)
 	@scripts/setup.sh board
 	DQ_SCREENSHOTS=docs/board $(python) -m pytest tests/board/test_pictures.py
 

@@ -51,7 +51,6 @@ OF_MODULE = {
     "redis.conf.example": "examples/redis.conf.example",
 }
 OF_BOARD = {
-    "docs/board.md": "board.md",
     "docs/board/": "board/",
     "docs/autoscaling.md": "autoscaling.md",
     "kubernetes/autoscaling/": "examples/kubernetes/",

@@ -16,6 +16,7 @@
 #   setup.sh test-dist  as test and dist, lintian, systemd-analyze, a server for musl, and qemu with a server and libraries
 #                    for the other processor (DIST_ARCH=x86_64: for this one alone)
 #   setup.sh lint    a C compiler, libclang, and the linters in target/venv and target/typescript
+#   setup.sh site    what builds the pages as a site, in target/venv
 #   setup.sh memcheck  as test, and valgrind
 #   setup.sh fuzz    what build needs, and a C++ compiler
 #   setup.sh count   what build needs, redis-server, and valgrind, which counts instructions
@@ -45,6 +46,11 @@ main() {
       install_packages
       make_venv
       make_typescript
+      ;;
+    site)
+      install_packages
+      make_venv
+      add_requirements docs/requirements.txt
       ;;
     test | memcheck)
       install_packages
@@ -113,7 +119,7 @@ main() {
         build_server_for_musl
       }
       ;;
-    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|frameworks|guides|dist|test-dist|lint|count|bench|bench-clients" ;;
+    *) fail "usage: setup.sh build|run|test|memcheck|fuzz|board|kombu|clients|frameworks|guides|dist|test-dist|lint|site|count|bench|bench-clients" ;;
   esac
 }
 

@@ -1,4 +1,4 @@
-//! dq-board: a web page and Prometheus metrics for DQ. See docs/board.md.
+//! dq-board: a web page and Prometheus metrics for DQ. See docs/board/README.md.
 //!
 //! Imports run one way: `main → {web, keda} → {serve → places, prometheus → metrics, watch} → server → reasons`, all of
 //! them → `bytes`, `args` → `address`.

@@ -32,7 +32,7 @@ const REST: [(&str, &[&str]); 3] = [
             "systemctl enable --now dq-board",
         ],
     ),
-    ("SEE ALSO", &["dq-module(8), redis-server(1), systemctl(1); /usr/share/doc/dq-board/board.md"]),
+    ("SEE ALSO", &["dq-module(8), redis-server(1), systemctl(1); /usr/share/doc/dq-board/board/README.md"]),
 ];
 
 fn page() -> Result<Vec<u8>, Box<dyn Error>> {

@@ -25,8 +25,8 @@ missing_packages() {
       { has callgrind_annotate && [[ -e /usr/include/valgrind/callgrind.h ]]; } || missing+=(valgrind)
       ;;
     bench | bench-clients) [[ -x /usr/bin/redis-server ]] || missing+=(redis-server) ;;
-    test | memcheck | board | kombu | clients | frameworks | guides | lint | dist | test-dist)
-      [[ $purpose == lint || $purpose == dist || -x /usr/bin/redis-server ]] || missing+=(redis-server)
+    test | memcheck | board | kombu | clients | frameworks | guides | lint | site | dist | test-dist)
+      [[ $purpose =~ ^(lint|site|dist)$ || -x /usr/bin/redis-server ]] || missing+=(redis-server)
       venv_is_current || find_python >/dev/null || missing+=(python3 python3-venv)
       ;;&
     clients | lint | dist | test-dist | board) has npm || missing+=(nodejs npm) ;;&

@@ -104,7 +104,7 @@ def test_a_download_that_ends_early_is_no_whole_file(
 
 
 def line_of(line: bytes) -> dict[str, Any]:
-    """A line as docs/board.md says it is read."""
+    """A line as docs/board/dead.md says it is read."""
     fields: dict[str, Any] = {}
     for name, value in json.loads(line).items():
         if name.endswith("_base64"):

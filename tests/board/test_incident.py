@@ -236,4 +236,4 @@ def alert(board: Board) -> None:
     eventually(lambda: died(board).keys() == WAITING.keys(), 30)
     assert {queue for queue, many in died(board).items() if int(many) > 10} == {QUEUE}
     page = (ROOT / "docs" / "alerts.md").read_text().split("\n## DqDeadGrowing\n")[1]
-    assert "(board.md#dead-jobs)" in page.split("\n## ")[0]
+    assert "(board/dead.md)" in page.split("\n## ")[0]

@@ -1,4 +1,4 @@
-"""The pictures of docs/board.md: `make screenshots` makes them anew."""
+"""The pictures of docs/board: `make screenshots` makes them again."""
 
 import json
 import math

@@ -13,8 +13,6 @@ from browser import PHONE, Browser
 from harness.server import KNOWN, Server, eventually
 from samples import HOUR, flow, kill_some, pipe
 
-DOCS = Path(__file__).parents[2] / "docs" / "board.md"
-
 
 def line(board: Board, queue: str) -> str:
     page = board.get("/queue", name=queue).text
@@ -211,15 +209,6 @@ def test_the_line_changes_and_nothing_below_it_moves(
     r.execute_command("DQ.ALTER", "mail", "MAXJOBS", 1)
     browser.sees("The queue is full.", "#why")
     assert size == PHONE or browser.run(top) == before
-
-
-def test_the_table_of_the_docs_has_every_beginning():
-    """Its order is that of src/server/why.rs, whose own tests hold it."""
-    source = (DOCS.parents[1] / "board" / "src" / "server" / "why.rs").read_text()
-    causes = re.findall(r"^    (\w+),$", source.split("pub enum Cause {")[1].split("}")[0], re.M)
-    section = DOCS.read_text().split("## Why nothing comes")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| (?!the line|---)", section, re.M)
-    assert len(rows) == len(causes)
 
 
 def test_a_limit_that_was_lowered_says_how_many_jobs_have_to_end_first(

@@ -1,5 +1,5 @@
 //! Why a queue hands out nothing, or takes nothing: all causes that can be told from what is known
-//! of it. docs/board.md has them as a table, in the same order.
+//! of it. docs/board/why.md has them as a table, in the same order.
 
 use super::groups::HeldBack;
 use super::health::Health;

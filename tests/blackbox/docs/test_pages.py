@@ -76,21 +76,6 @@ def test_a_command_page_explains_every_option_and_no_other(page: Path) -> None:
     assert sorted(explained) == sorted(set(in_grammar))
 
 
-@pytest.mark.parametrize("page", COMMAND_PAGES, ids=lambda page: page.stem)
-def test_a_command_page_has_all_sections(page: Path) -> None:
-    text = page.read_text()
-    for title in ("Replies", "Example", "Errors"):
-        assert f"\n## {title}\n" in text
-    for title in ("Example", "Errors"):
-        assert "```transcript" in section(page, title)
-    for protocol in ("RESP2", "RESP3"):
-        assert protocol in section(page, "Replies")
-    errors = section(page, "Errors")
-    takes_a_key = " key" in GRAMMAR.search(text)[2]
-    assert ("WRONGTYPE" in errors) == takes_a_key
-    assert "wrong number of arguments" in errors
-
-
 @on_one_kind
 @pytest.mark.parametrize(("page", "command"), [("get", "DQ.GET q a"), ("info", "DQ.INFO q")])
 def test_the_table_of_fields_of_get_is_the_map_of_its_reply(

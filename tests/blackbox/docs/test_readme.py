@@ -166,7 +166,7 @@ def test_the_readmes_session_gives_the_replies_it_shows(session: Session) -> Non
 
 def test_the_life_of_a_job_is_drawn_as_in_the_guide() -> None:
     drawing = re.search(r"## The life of a job\n\n```\n(.*?)```", README, re.DOTALL)[1]
-    assert drawing in (ROOT / "docs" / "guide.md").read_text()
+    assert drawing in (ROOT / "docs" / "guide" / "life.md").read_text()
 
 
 def test_the_bars_of_speed_are_the_figures_of_the_benchmarks() -> None:
