@@ -302,7 +302,7 @@ impl Operation {
                 match log_as {
                     // From a client.
                     LogForm::Command(..) => {
-                        drop(open.deliver(&pop, |_, _| true, || false, log_as, told))
+                        let _ = open.deliver(&pop, |_, _| true, || false, log_as, told);
                     }
                     LogForm::AsSent | LogForm::Internal(..) => open.change(&pop, log_as, &mut told),
                 }
