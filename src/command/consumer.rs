@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::arg_reader::{once, options, ArgReader, CountedClaims, Name};
 use super::error::Error;
 use crate::queue::{
-    Deliveries, Finish, FinishAndPop, Id, Millis, Mode, Operation, Pop, PopById, Queue,
+    Batch, Deliveries, Finish, FinishAndPop, Id, Millis, Mode, Operation, Pop, PopById, Queue,
+    Time, POP_JOBS_MAX,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -22,6 +23,8 @@ pub struct Consumer<'c> {
     ids: Vec<Id<'c>>,
     /// For how long it waits; zero is without end.
     block: Option<Millis>,
+    /// It takes nothing until that is worth it.
+    batch: Option<Batch>,
     /// What it is done with, which it finishes before it takes others.
     finish: Option<FinishFirst<'c>>,
     shape: Shape,
@@ -42,13 +45,15 @@ pub enum Keys {
 }
 
 /// The options of a consumer: these names end a list of ids.
-const OPTIONS: [&str; 7] = ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID", "FINISH"];
+const OPTIONS: [&str; 9] =
+    ["COUNT", "BLOCK", "TTR", "NOACK", "WITHDUE", "ID", "FINISH", "MIN", "LINGER"];
 
 impl<'c> Consumer<'c> {
     pub fn parse(args: ArgReader<'c>, keys: Keys) -> Result<Consumer<'c>, Error> {
         let mut ids = Vec::new();
         let (mut count, mut block, mut ttr, mut noack, mut withdue, mut finish) =
             (None, None, None, None, None, None);
+        let (mut min, mut linger) = (None, None);
         let source = args.source();
         options!(args, {
             "COUNT" => count, count();
@@ -56,6 +61,8 @@ impl<'c> Consumer<'c> {
             "TTR" => ttr, span(1);
             "NOACK" => noack, flag();
             "WITHDUE" => withdue, flag();
+            "MIN" => min, count();
+            "LINGER" => linger, millis(1);
         } else |name, args| match name {
             id if id == Name::of("ID") && keys == Keys::One => args.ids_up_to("ID", &OPTIONS, &mut ids).map(|()| true),
             it if it == Name::of("FINISH") => {
@@ -68,12 +75,28 @@ impl<'c> Consumer<'c> {
         if noack.is_some() && ttr.is_some() && source == Source::Client {
             return Err(Error::Exclusive { one: "TTR", other: "NOACK" });
         }
-        let given =
-            [("COUNT", count.is_some()), ("BLOCK", block.is_some()), ("FINISH", finish.is_some())];
+        let given = [
+            ("COUNT", count.is_some()),
+            ("BLOCK", block.is_some()),
+            ("FINISH", finish.is_some()),
+            ("MIN", min.is_some()),
+            ("LINGER", linger.is_some()),
+        ];
         if let Some((other, _)) =
             given.into_iter().find(|(_, is_given)| *is_given && !ids.is_empty())
         {
             return Err(Error::Exclusive { one: other, other: "ID" });
+        }
+        let count = count.unwrap_or(1);
+        let batch = match (min, linger) {
+            (Some(min), Some(linger)) => Some(Batch { min, linger }),
+            (Some(_), None) => return Err(Error::Missing { option: "LINGER" }),
+            (None, Some(_)) => return Err(Error::Missing { option: "MIN" }),
+            (None, None) => None,
+        };
+        if min.is_some_and(|min| min > count.min(POP_JOBS_MAX)) {
+            let max = count.min(POP_JOBS_MAX) as u64;
+            return Err(Error::NotInRange { option: "MIN", min: 1, max });
         }
         let mode = if noack.is_some() { Mode::NoAck } else { Mode::Lease };
         let shape = Shape {
@@ -81,19 +104,18 @@ impl<'c> Consumer<'c> {
             with_due: withdue.is_some(),
             finished: finish.as_ref().map(|_| 0),
         };
-        Ok(Consumer {
-            pop: Pop { count: count.unwrap_or(1), ttr, mode },
-            ids,
-            block,
-            finish,
-            shape,
-        })
+        Ok(Consumer { pop: Pop { count, ttr, mode }, ids, block, batch, finish, shape })
     }
 
     /// The jobs that it asks for by their ids, if it does.
     pub fn by_id(&self) -> Option<PopById<'_>> {
         let Pop { ttr, mode, .. } = self.pop;
         (!self.ids.is_empty()).then(|| PopById { ids: &self.ids, ttr, mode })
+    }
+
+    /// Whether it takes nothing until that is worth it.
+    pub fn has_batch(&self) -> bool {
+        self.batch.is_some()
     }
 
     pub fn has_finish(&self) -> bool {
@@ -127,7 +149,10 @@ impl<'c> Consumer<'c> {
     ) -> bool {
         let would_wait = || self.block.is_some() && call.may_block();
         let reply = |taken: &Deliveries, queue: &Queue| self.reply(call, key, taken, queue);
-        opened.frame_for(source).deliver(pop, would_wait, log_as, reply)
+        let (mode, batch) = (self.pop.mode, self.batch);
+        let is_worth =
+            |queue: &Queue, now: Time| batch.is_none_or(|batch| queue.is_worth(now, mode, batch));
+        opened.frame_for(source).deliver(pop, is_worth, would_wait, log_as, reply)
     }
 
     /// The same, logged as a DQ.POP that says no more than what it takes.
@@ -140,14 +165,14 @@ impl<'c> Consumer<'c> {
 
     /// Finishes, and delivers what can be had then; false, without a reply, when nothing can. It is
     /// one change, and one entry of the log. Where clients wait at the key it is two: what the first
-    /// sets free is theirs.
+    /// sets free is theirs. So it is where the second is made only if it is worth it.
     pub fn finish_and_deliver(
         &mut self,
         call: &Call,
         (key, opened): (Arg, &mut OpenedKey),
         source: Source,
     ) -> bool {
-        if source == Source::Client && opened.consumers() > 0 {
+        if source == Source::Client && (opened.consumers() > 0 || self.batch.is_some()) {
             self.finish(opened);
             return self.deliver_and_log_pop(call, (key, opened));
         }
@@ -185,7 +210,7 @@ impl<'c> Consumer<'c> {
         match self.block {
             Some(block) if source == Source::Client => {
                 let timeout = (!block.is_zero()).then(|| Duration::from_millis(block.as_u64()));
-                opened::wait(call, keys, &self.pop, self.shape, timeout);
+                opened::wait(call, keys, (&self.pop, self.batch), self.shape, timeout);
             }
             Some(_) | None => reply::nothing(call.replies(), self.shape),
         }

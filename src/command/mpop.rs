@@ -1,4 +1,4 @@
-//! `DQ.MPOP numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]
+//! `DQ.MPOP numkeys key [key ...] [COUNT n] [MIN m LINGER ms] [BLOCK ms] [TTR ms | NOACK] [WITHDUE]
 //! [FINISH key n id lease [id lease ...]]`
 //!
 //! As DQ.POP, from the first of these queues that has a ready job, from left to right. With BLOCK,
@@ -33,7 +33,8 @@ impl Handler for MPop {
         flags: c"write blocking",
         arity: -3,
         key: KeyUse::TakeOfMany,
-        grammar: "numkeys key [key ...] [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] \
+        grammar: "numkeys key [key ...] [COUNT n] [MIN m LINGER ms] [BLOCK ms] \
+            [TTR ms | NOACK] [WITHDUE] \
             [FINISH key n id lease [id lease ...]]",
     };
 

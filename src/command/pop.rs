@@ -1,4 +1,4 @@
-//! `DQ.POP key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]
+//! `DQ.POP key [COUNT n] [MIN m LINGER ms] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]]
 //! [FINISH n id lease [id lease ...]]`
 //!
 //! Delivers the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
@@ -8,6 +8,9 @@
 //!
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a
 //! script it doesn't wait.
+//!
+//! With MIN and LINGER, hands out nothing until m jobs may go, or the first of them has been ready for
+//! so long.
 //!
 //! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their
 //! turn, or to be kicked. Those that are reserved or done, and those that there aren't, are left
@@ -47,7 +50,8 @@ impl Handler for Pop {
         flags: c"write blocking",
         arity: -2,
         key: KeyUse::Take,
-        grammar: "key [COUNT n] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] [ID id [id ...]] \
+        grammar: "key [COUNT n] [MIN m LINGER ms] [BLOCK ms] [TTR ms | NOACK] [WITHDUE] \
+            [ID id [id ...]] \
             [FINISH n id lease [id lease ...]]",
     };
 
@@ -85,6 +89,9 @@ fn serve(
     }
     if consumer.has_finish() {
         return consumer.finish_and_deliver(call, opened, source);
+    }
+    if consumer.has_batch() {
+        return consumer.deliver_and_log_pop(call, opened);
     }
     consumer.deliver(call, opened, source, &consumer.pop, LogForm::AsSent)
 }

@@ -52,6 +52,7 @@ pub use groups::group::GroupNumber;
 pub use groups::idle::PAUSED_GROUPS_MAX;
 pub use groups::record::GroupRecord;
 pub use groups::view::GroupView;
+pub use kernel::batch::Batch;
 pub use kernel::defrag::Walk;
 pub use kernel::delivery::{Deliveries, Delivery, Mode, POP_BYTES_MAX};
 pub use kernel::job::JobView;

@@ -137,7 +137,7 @@ impl Argument {
             "key" | "stream" => KEY,
             "pattern" => PATTERN,
             "unix-ms" => UNIX_TIME,
-            "n" | "b" | "ms" | "cursor" | "numkeys" | "0..255" => INTEGER,
+            "n" | "m" | "b" | "ms" | "cursor" | "numkeys" | "0..255" => INTEGER,
             _ if word.ends_with("-ms") => INTEGER,
             _ => STRING,
         };

@@ -32,6 +32,7 @@ pub fn compare_all_but_totals(queue: &Queue, reference: &Reference) {
     assert_eq!(queue.sink().cloned(), reference.sink.map(sink), "sink");
     let oldest = reference.in_state(State::Ready).map(job::Job::due).min();
     assert_eq!(queue.oldest_ready(), oldest.map(at), "oldest");
+    assert_eq!(queue.lingers_until(now, Millis::ZERO), oldest.map(at), "the first of a batch");
     let defaults = told::Defaults {
         ttr: queue.log_state().defaults.ttr.as_u64(),
         attempts: queue.log_state().defaults.attempts.limit(),

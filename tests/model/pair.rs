@@ -1,5 +1,7 @@
 //! A queue and its reference under one clock.
 
+use dq::queue::{Batch, Millis, Mode};
+
 use crate::compare::compare;
 use crate::log::Entry;
 use crate::operation::{Floor, Operation, Turn};
@@ -74,11 +76,28 @@ impl Pair {
         Circumstances { now: self.clock, defaults: turn.defaults, lease_floor }
     }
 
+    /// Of a pop, how many it wants, and whether so many may go: in a queue where neither groups nor
+    /// schedules say more about that, and which has leases left.
+    fn whether_worth(&self, told: &Circumstances, command: &Command) -> Option<(usize, bool)> {
+        let queue = &self.subject.queue;
+        let has_leases = self.reference.last_lease.max(told.lease_floor) < LEASE_MAX / 2;
+        let is_plain = queue.groups_len() == 0 && queue.schedules() == 0 && has_leases;
+        match command {
+            Command::Pop { count, no_ack, .. } if is_plain => {
+                let mode = if *no_ack { Mode::NoAck } else { Mode::Lease };
+                let batch = Batch { min: *count, linger: Millis::MAX };
+                Some((*count, queue.is_worth(at(told.now), mode, batch)))
+            }
+            _ => None,
+        }
+    }
+
     fn apply(&mut self, told: &Circumstances, command: &Command) -> Option<Entry> {
         let log_state = *self.subject.queue.log_state();
         let mut calendar = OfTests::default();
         let for_sink = matches!(command, Command::Pop { no_ack: true, .. })
             .then(|| self.subject.next_for_sink(&circumstances(told)));
+        let worth = self.whether_worth(told, command);
         // Not always: it takes as long as all the rest.
         let watched = (self.clock % 4 == 0).then(|| watch::all(&mut self.subject.queue));
         let outcome = self.subject.apply(&circumstances(told), command, &mut calendar);
@@ -89,6 +108,9 @@ impl Pair {
         if let (Outcome::HandedOut(handed, _), Some(for_sink)) = (&outcome, for_sink) {
             let first = handed.first().map(|job| (job.id.clone(), job.body.clone()));
             assert_eq!(for_sink, first, "a sink takes what a pop hands out first");
+        }
+        if let (Outcome::HandedOut(handed, 0), Some((min, is_worth))) = (&outcome, worth) {
+            assert_eq!(handed.len() >= min, is_worth, "{min} jobs are worth a delivery");
         }
         let expected = self.reference.apply(told, command, &outcome);
         assert_eq!(outcome, expected, "of {command:?} under {told:?}");

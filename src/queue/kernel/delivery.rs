@@ -14,7 +14,7 @@ use crate::queue::value::time::Time;
 pub const POP_BYTES_MAX: usize = 16 << 20;
 
 /// What becomes of jobs that are delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mode {
     /// Each job is leased until the consumer finishes it.
     Lease,

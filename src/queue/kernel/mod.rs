@@ -1,6 +1,7 @@
 //! What a queue consists of, how a job gets its place, and the one way to change a queue.
 
 pub mod attached;
+pub mod batch;
 pub mod change;
 pub mod defrag;
 pub mod delivery;

@@ -90,7 +90,7 @@ impl Queue {
 
     /// Since when the job that has been ready longest is ready.
     pub fn oldest_ready(&self) -> Option<Time> {
-        self.lanes.oldest_ready(&self.store)
+        self.lanes.oldest_ready(self.lanes.horizon(), &self.store)
     }
 
     /// The number of the latest lease, if there was one.

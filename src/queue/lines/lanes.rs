@@ -279,18 +279,18 @@ impl Lanes {
         next(&self.lanes).into_iter().chain(next(&self.grouped)).min()
     }
 
-    /// Since when the job that is ready longest is ready. O(lanes).
-    pub fn oldest_ready(&self, windows: &impl Windows) -> Option<Time> {
-        let firsts = self.lanes().filter_map(|lane| lane.first_open(self.horizon, windows));
+    /// Since when the job that is ready longest at `now` is ready. O(lanes).
+    pub fn oldest_ready(&self, now: Time, windows: &impl Windows) -> Option<Time> {
+        let firsts = self.lanes().filter_map(|lane| lane.first_open(now, windows));
         firsts.map(|(time, _)| time).min()
     }
 
-    /// Whether any job is ready at `now`, whatever the horizon is. O(lanes) if `now` is the
+    /// How many jobs are ready at `now`, whatever the horizon is. O(lanes) if `now` is the
     /// horizon.
-    pub fn is_any_ready(&self, now: Time) -> bool {
+    pub fn ready_at(&self, now: Time) -> usize {
         let up_to_now = |line: &Buckets| line.job_counts().0.jobs - line.count_after(now).jobs;
         // A job that has expired had come due before.
-        self.lanes().map(up_to_now).sum::<usize>() > up_to_now(&self.expiring)
+        self.lanes().map(up_to_now).sum::<usize>().saturating_sub(up_to_now(&self.expiring))
     }
 
     /// Until when the first done job is kept.

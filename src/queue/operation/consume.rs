@@ -153,7 +153,7 @@ impl Pop {
             queue.use_up(now, deliveries.len());
             deliveries.lack_places = deliveries.len() < wanted
                 && allowance.lacks_places(deliveries.len())
-                && queue.lanes.is_any_ready(now);
+                && queue.lanes.ready_at(now) > 0;
         }
         deliveries
     }

@@ -84,10 +84,12 @@ impl<'q, H: Host> Frame<'q, H> {
     }
 
     /// Serves waiting clients first, then this client. Returns false without a reply if nothing is
-    /// left for it, or if it could wait and others are still to be served.
+    /// left for it, if what is left isn't worth it, or if it could wait and others are still to be
+    /// served.
     pub fn deliver<O: Operation<Outcome = Deliveries>>(
         mut self,
         pop: &O,
+        is_worth: impl FnOnce(&Queue, Time) -> bool,
         would_wait: impl FnOnce() -> bool,
         log_as: LogForm,
         reply: impl FnOnce(&Deliveries, &Queue),
@@ -101,6 +103,10 @@ impl<'q, H: Host> Frame<'q, H> {
             // Uses the time at which the waiting clients were served. With a later one, this client
             // could take a job that fell due in between, ahead of them.
             self.circumstances.now = time_for(&self.value.queue, self.circumstances.now);
+        }
+        if !is_worth(&self.value.queue, self.circumstances.now) {
+            self.end(false);
+            return false;
         }
         self.change(pop, log_as, |deliveries, queue| {
             if !deliveries.is_empty() {
@@ -124,19 +130,25 @@ impl<'q, H: Host> Frame<'q, H> {
             Source::Log => self.replay(operation),
         };
         let replied = reply(&outcome, &self.value.queue);
-        if outcome.has_changed() || self.has_settled {
+        self.end(outcome.has_changed());
+        let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
+        if self.source == Source::Client && outcome.deliveries().is_some_and(is_unfinished) {
+            // The pop stopped at its budget. Look again soon, as this client may block.
+            serving::serve_soon(self.host, self.key.database(), self.key.name());
+        }
+        replied
+    }
+
+    /// What follows from a change, if there was one.
+    #[inline(always)]
+    fn end(&mut self, has_changed: bool) {
+        if has_changed || self.has_settled {
             // Read the clock again, so that leases of waiting clients start now.
             let host = self.host;
             self.serve(|| host.wall_clock());
-            let is_unfinished = |it: &Deliveries| it.is_empty() && it.have_ended_early();
-            if self.source == Source::Client && outcome.deliveries().is_some_and(is_unfinished) {
-                // The pop stopped at its budget. Look again soon, as this client may block.
-                serving::serve_soon(self.host, self.key.database(), self.key.name());
-            }
         } else if self.value.is_to_be_planned() {
             wakeup::plan(self.host, self.value, || self.key.database(), || self.key.name());
         }
-        replied
     }
 
     /// Replays an entry. It sends no notifications, but forwards the entry to this server's

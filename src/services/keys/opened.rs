@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::lifecycle;
 use super::value::QueueValue;
-use crate::queue::{Changed, Checksum, Claim, Id, Operation, Pop, Queue, Time};
+use crate::queue::{Batch, Changed, Checksum, Claim, Id, Operation, Pop, Queue, Time};
 use crate::server::arg::Arg;
 use crate::server::call::Call;
 use crate::server::key::{Key, OpenValue, WrongType};
@@ -111,11 +111,21 @@ impl<'c> OpenedKey<'c> {
 
 /// Blocks the client until there are jobs at one of these keys, or until `timeout`, when it gets
 /// nil. A client that can't block, in a transaction or a script, gets nil at once.
-pub fn wait(call: &Call, keys: &[Arg], pop: &Pop, shape: Shape, timeout: Option<Duration>) {
+pub fn wait(
+    call: &Call,
+    keys: &[Arg],
+    (pop, batch): (&Pop, Option<Batch>),
+    shape: Shape,
+    timeout: Option<Duration>,
+) {
     let database = call.database();
     let places = keys.iter().map(|key| (database, key.into())).collect();
-    if !wait_for(call, keys, Wish::jobs(*pop, shape, places), timeout) {
+    let wish = Wish::jobs(*pop, shape, places).batched(batch);
+    if !wait_for(call, keys, wish, timeout) {
         reply::nothing(call.replies(), shape);
+    } else if batch.is_some() {
+        // The timer finds out for how long the first job may wait.
+        keys.iter().for_each(|key| serving::serve_soon(LIVE, database, key.bytes()));
     }
 }
 

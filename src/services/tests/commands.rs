@@ -149,6 +149,7 @@ impl Node {
             let is_done = self.open_as(place, context, false, |key, value| {
                 Frame::new(self, key, value, Source::Client, None).deliver(
                     &pop,
+                    |_, _| true,
                     || may_wait,
                     words,
                     reply,

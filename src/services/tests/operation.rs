@@ -339,7 +339,9 @@ impl Operation {
                     |deliveries: &Deliveries, queue: &Queue| all = handed(deliveries, queue);
                 match log_as {
                     // From a client.
-                    LogForm::Command(..) => drop(open.deliver(&pop, || false, log_as, told)),
+                    LogForm::Command(..) => {
+                        let _ = open.deliver(&pop, |_, _| true, || false, log_as, told);
+                    }
                     LogForm::AsSent | LogForm::Internal(..) => open.change(&pop, log_as, &mut told),
                 }
                 Outcome::Handed(all)

@@ -178,7 +178,8 @@ fn run_due<H: Host>(
     }
     let sink_again = sink::pour(host, key, value, slice, now);
     // All of this has moved the next time at which there is something to do, so it is found last.
-    let next = value.queue.find_wake_at().into_iter().chain(watching::next_check(host, key)).min();
+    let next = value.queue.find_wake_at().into_iter().chain(watching::next_check(host, key));
+    let next = next.chain(serving::lingers_until(host, key, value, now)).min();
     let next = next.map(|next| match access {
         // Other queues come first.
         Access::Write => next.max(forgets_again.unwrap_or(next)),

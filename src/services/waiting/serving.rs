@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use super::checks;
 use super::delivery::{self, DeliveryOutcome};
+use super::waiters::Class;
 use super::watchers::JobOutcome;
 use super::watching;
 use super::wish::{JobsWish, Wish, REPLY_BYTES_IN_A_TURN};
@@ -122,10 +123,43 @@ pub fn serve<H: Host>(
     slice: &TimeSlice,
     now: Time,
 ) -> bool {
+    let is_done = serve_at(host, key, value, slice, now);
+    if let Some(end) = lingers_until(host, key, value, now) {
+        value.queue.wake_by(end);
+    }
+    is_done
+}
+
+/// When the job that is ready longest will have waited for long enough for a client that waits at this
+/// key until a delivery is worth it.
+pub fn lingers_until<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &QueueValue,
+    now: Time,
+) -> Option<Time> {
+    let database = key.database();
+    let linger = host.with(|state| state.waiters.shortest_linger(database, key.name()))?;
+    value.queue.lingers_until(now, linger).filter(|end| *end > now)
+}
+
+fn serve_at<H: Host>(
+    host: H,
+    key: &impl QueueKey,
+    value: &mut QueueValue,
+    slice: &TimeSlice,
+    now: Time,
+) -> bool {
     let database = key.database();
     let mut only = None;
     loop {
-        let first = host.with(|state| state.waiters.first_at(database, key.name(), only));
+        let queue = &value.queue;
+        let is_worth = |Class { mode, batch }: Class| {
+            batch.is_none_or(|batch| queue.is_worth(now, mode, batch))
+        };
+        let is_served =
+            |class: Class| only.is_none_or(|mode| class.mode == mode) && is_worth(class);
+        let first = host.with(|state| state.waiters.first_at(database, key.name(), is_served));
         let Some((ticket, pop)) = first else {
             return true;
         };

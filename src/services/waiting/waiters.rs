@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::pending::DeliveredJobs;
 use super::watchers::{Step, Watchers};
-use super::wish::{JobsWish, LeasesWish, OutcomeWish, Wish};
-use crate::queue::{Mode, Pop};
+use super::wish::{LeasesWish, OutcomeWish, Wish};
+use crate::queue::{Batch, Millis, Mode, Pop};
 use crate::services::key_ref::{Database, KeyRef, Ticket};
 
 /// A waiting client. `C` is the server's handle of it.
@@ -21,35 +21,40 @@ struct Waiter<C> {
     has_timed_out: bool,
 }
 
-/// The clients that wait at a key, in two lines, as one may be served while the other can't: a POP
-/// with a lease needs a free place under CONCURRENCY, a POP with NOACK needs none.
+/// What decides whether a client can be served while others can't: a POP with a lease needs a free
+/// place under CONCURRENCY, a POP with NOACK needs none; and some wait until a delivery is worth it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class {
+    pub mode: Mode,
+    pub batch: Option<Batch>,
+}
+
+/// The clients that wait at a key, a line for each class.
 #[derive(Default)]
 struct Line {
-    leasing: BTreeSet<Ticket>,
-    finishing: BTreeSet<Ticket>,
+    classes: BTreeMap<Class, BTreeSet<Ticket>>,
+    len: usize,
 }
 
 impl Line {
-    fn of(&self, mode: Mode) -> &BTreeSet<Ticket> {
-        match mode {
-            Mode::Lease => &self.leasing,
-            Mode::NoAck => &self.finishing,
+    fn insert(&mut self, class: Class, ticket: Ticket) {
+        self.len += usize::from(self.classes.entry(class).or_default().insert(ticket));
+    }
+
+    fn remove(&mut self, class: Class, ticket: Ticket) {
+        let Some(tickets) = self.classes.get_mut(&class) else {
+            return;
+        };
+        self.len -= usize::from(tickets.remove(&ticket));
+        if tickets.is_empty() {
+            self.classes.remove(&class);
         }
     }
 
-    fn of_mut(&mut self, mode: Mode) -> &mut BTreeSet<Ticket> {
-        match mode {
-            Mode::Lease => &mut self.leasing,
-            Mode::NoAck => &mut self.finishing,
-        }
-    }
-
-    fn first(&self) -> Option<Ticket> {
-        self.leasing.first().into_iter().chain(self.finishing.first()).min().copied()
-    }
-
-    fn len(&self) -> usize {
-        self.leasing.len() + self.finishing.len()
+    /// The first client of all classes that may be served.
+    fn first(&self, is_served: impl Fn(Class) -> bool) -> Option<Ticket> {
+        let served = self.classes.iter().filter(|(class, _)| is_served(**class));
+        served.filter_map(|(_, tickets)| tickets.first()).min().copied()
     }
 }
 
@@ -90,7 +95,7 @@ impl<C: Copy> Waiters<C> {
 
     /// How many clients wait for jobs of this key.
     pub fn len_at(&self, database: Database, key: &[u8]) -> usize {
-        self.line(database, key).map_or(0, Line::len)
+        self.line(database, key).map_or(0, |line| line.len)
     }
 
     /// The ticket of the next client.
@@ -109,11 +114,12 @@ impl<C: Copy> Waiters<C> {
             Wish::Leases(LeasesWish { key_ref, leases, expire_at, .. }) => {
                 self.watchers.join_leases(key_ref, leases, &std::mem::take(expire_at), ticket);
             }
-            Wish::Jobs(JobsWish { terms, places, .. }) => {
+            Wish::Jobs(wish) => {
                 self.consumers += 1;
-                for (database, key) in places {
+                let class = wish.class();
+                for (database, key) in &wish.places {
                     let lines = self.lines.entry(*database).or_default();
-                    lines.entry(key.clone()).or_default().of_mut(terms.mode).insert(ticket);
+                    lines.entry(key.clone()).or_default().insert(class, ticket);
                 }
             }
         }
@@ -121,19 +127,24 @@ impl<C: Copy> Waiters<C> {
         self.waiters.insert(ticket, Waiter { client, wish, deadline, has_timed_out: false });
     }
 
-    /// The client to serve next at this key, and its POP: of all clients, or of those in one mode.
+    /// The client to serve next at this key, and its POP, of those whose class may be served. O(classes).
     pub fn first_at(
         &self,
         database: Database,
         key: &[u8],
-        only: Option<Mode>,
+        is_served: impl Fn(Class) -> bool,
     ) -> Option<(Ticket, Pop)> {
-        let line = self.line(database, key)?;
-        let ticket = only.map_or_else(|| line.first(), |mode| line.of(mode).first().copied())?;
+        let ticket = self.line(database, key)?.first(is_served)?;
         match &self.waiters.get(&ticket)?.wish {
             Wish::Jobs(wish) => Some((ticket, wish.terms)),
             Wish::Outcome(_) | Wish::Leases(_) => None,
         }
+    }
+
+    /// The shortest LINGER of the clients that wait at this key until a delivery is worth it.
+    pub fn shortest_linger(&self, database: Database, key: &[u8]) -> Option<Millis> {
+        let classes = self.line(database, key)?.classes.keys();
+        classes.filter_map(|class| class.batch).map(|batch| batch.linger).min()
     }
 
     /// Assigns jobs to a client, which then leaves all lines.
@@ -268,13 +279,14 @@ impl<C: Copy> Waiters<C> {
                 return self.watchers.leave_leases(key_ref, leases, ticket);
             }
         };
+        let class = wish.class();
         for (database, key) in wish.places.drain(..) {
             let Some(lines) = self.lines.get_mut(&database) else {
                 continue;
             };
             let is_empty = lines.get_mut(&key).is_some_and(|line| {
-                line.of_mut(wish.terms.mode).remove(&ticket);
-                line.len() == 0
+                line.remove(class, ticket);
+                line.len == 0
             });
             if is_empty {
                 lines.remove(&key);
@@ -314,7 +326,7 @@ mod tests {
     }
 
     fn first(waiters: &Waiters<char>, key: &str) -> Option<char> {
-        let (ticket, _) = waiters.first_at(0, key.as_bytes(), None)?;
+        let (ticket, _) = waiters.first_at(0, key.as_bytes(), |_| true)?;
         Some(waiters.waiters[&ticket].client)
     }
 
@@ -337,7 +349,7 @@ mod tests {
             waiters.join(client, Wish::jobs(Pop { mode, ..TERMS }, SHAPE, at(&["x"])), None);
         }
         let first_in = |waiters: &Waiters<char>, mode| {
-            let (ticket, _) = waiters.first_at(0, b"x", Some(mode))?;
+            let (ticket, _) = waiters.first_at(0, b"x", |class| class.mode == mode)?;
             waiters.client_of(ticket)
         };
         let firsts = |waiters: &Waiters<char>| {
@@ -352,6 +364,27 @@ mod tests {
         ['a', 'b'].iter().for_each(|client| drop(waiters.leave(ticket_of(&waiters, *client))));
         assert_eq!(firsts(&waiters), (Some('d'), None, Some('d')));
         waiters.leave(ticket_of(&waiters, 'd'));
+        assert!(waiters.holds_nothing());
+    }
+
+    #[test]
+    fn who_waits_for_a_batch_does_not_stand_in_the_way() {
+        let mut waiters = Waiters::NONE;
+        let batch = |min, ms| Some(Batch { min, linger: Millis::new(ms).unwrap() });
+        for (client, batch) in [('a', batch(5, 90)), ('b', None), ('c', batch(2, 70))] {
+            let wish = Wish::jobs(TERMS, SHAPE, at(&["x"])).batched(batch);
+            waiters.join(client, wish, None);
+        }
+        let first_with = |waiters: &Waiters<char>, jobs| {
+            let is_served = |class: Class| class.batch.is_none_or(|batch| batch.min <= jobs);
+            let (ticket, _) = waiters.first_at(0, b"x", is_served)?;
+            waiters.client_of(ticket)
+        };
+        assert_eq!([1, 2, 5].map(|jobs| first_with(&waiters, jobs)), ['b', 'b', 'a'].map(Some));
+        waiters.leave(ticket_of(&waiters, 'b'));
+        assert_eq!([1, 2, 5].map(|jobs| first_with(&waiters, jobs)), [None, Some('c'), Some('a')]);
+        assert_eq!(waiters.shortest_linger(0, b"x"), Millis::new(70));
+        ['a', 'c'].iter().for_each(|client| drop(waiters.leave(ticket_of(&waiters, *client))));
         assert!(waiters.holds_nothing());
     }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::pending::DeliveredJobs;
+use super::waiters::Class;
 use super::watchers::{JobOutcome, SharedOutcome, WatchedLease};
-use crate::queue::{Id, Pop, Time};
+use crate::queue::{Batch, Id, Pop, Time};
 use crate::services::key_ref::KeyRef;
 
 /// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
@@ -41,6 +42,8 @@ pub enum Wish {
 #[derive(Clone)]
 pub struct JobsWish {
     pub terms: Pop,
+    /// It waits until a delivery is worth it.
+    pub batch: Option<Batch>,
     pub shape: Shape,
     pub places: Vec<KeyRef>,
     /// The jobs that it is to get.
@@ -68,6 +71,12 @@ pub struct LeasesWish {
     is_told: bool,
     /// The places of those that are void when the reply is made.
     void: Vec<usize>,
+}
+
+impl JobsWish {
+    pub fn class(&self) -> Class {
+        Class { mode: self.terms.mode, batch: self.batch }
+    }
 }
 
 impl OutcomeWish {
@@ -134,6 +143,14 @@ impl Wish {
 
     /// Jobs of these keys, on these terms.
     pub fn jobs(terms: Pop, shape: Shape, places: Vec<KeyRef>) -> Wish {
-        Wish::Jobs(JobsWish { terms, shape, places, delivered: None })
+        Wish::Jobs(JobsWish { terms, batch: None, shape, places, delivered: None })
+    }
+
+    /// The same, once a delivery is worth it.
+    pub fn batched(self, batch: Option<Batch>) -> Wish {
+        match self {
+            Wish::Jobs(wish) => Wish::Jobs(JobsWish { batch, ..wish }),
+            Wish::Outcome(_) | Wish::Leases(_) => self,
+        }
     }
 }
