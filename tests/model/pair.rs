@@ -80,7 +80,8 @@ impl Pair {
     /// schedules say more about that, and which has leases left.
     fn whether_worth(&self, told: &Circumstances, command: &Command) -> Option<(usize, bool)> {
         let queue = &self.subject.queue;
-        let has_leases = self.reference.last_lease.max(told.lease_floor) < LEASE_MAX / 2;
+        let last_lease = self.reference.last_lease.max(told.lease_floor).max(told.now << 11);
+        let has_leases = last_lease < LEASE_MAX / 2;
         let is_plain = queue.groups_len() == 0 && queue.schedules() == 0 && has_leases;
         match command {
             Command::Pop { count, no_ack, .. } if is_plain => {

@@ -18,10 +18,9 @@ use std::time::Duration;
 
 use super::checks;
 use super::delivery::{self, DeliveryOutcome};
-use super::waiters::Class;
 use super::watchers::JobOutcome;
 use super::watching;
-use super::wish::{JobsWish, Wish, REPLY_BYTES_IN_A_TURN};
+use super::wish::{Class, JobsWish, Wish, REPLY_BYTES_IN_A_TURN};
 use crate::queue::{Id, Mode, Time, POP_BYTES_MAX};
 use crate::services::change::commit::time_for;
 use crate::services::host::{Host, Keyspace};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use super::pending::DeliveredJobs;
 use super::watchers::{Step, Watchers};
-use super::wish::{LeasesWish, OutcomeWish, Wish};
-use crate::queue::{Batch, Millis, Mode, Pop};
+use super::wish::{Class, LeasesWish, OutcomeWish, Wish};
+use crate::queue::{Millis, Pop};
 use crate::services::key_ref::{Database, KeyRef, Ticket};
 
 /// A waiting client. `C` is the server's handle of it.
@@ -19,14 +19,6 @@ struct Waiter<C> {
     deadline: Option<Duration>,
     /// It is to be unblocked since then: no chore needs to.
     has_timed_out: bool,
-}
-
-/// What decides whether a client can be served while others can't: a POP with a lease needs a free
-/// place under CONCURRENCY, a POP with NOACK needs none; and some wait until a delivery is worth it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Class {
-    pub mode: Mode,
-    pub batch: Option<Batch>,
 }
 
 /// The clients that wait at a key, a line for each class.
@@ -301,7 +293,7 @@ impl<C: Copy> Waiters<C> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Circumstances, Queue};
+    use crate::queue::{Batch, Circumstances, Mode, Queue};
     use crate::services::keys::sums::QueueSums;
     use crate::services::keys::value::{QueueNumber, QueueValue};
     use crate::services::waiting::wish::Shape;

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use super::pending::DeliveredJobs;
-use super::waiters::Class;
 use super::watchers::{JobOutcome, SharedOutcome, WatchedLease};
-use crate::queue::{Batch, Id, Pop, Time};
+use crate::queue::{Batch, Id, Mode, Pop, Time};
 use crate::services::key_ref::KeyRef;
 
 /// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
@@ -36,6 +35,14 @@ pub enum Wish {
     Jobs(JobsWish),
     Outcome(OutcomeWish),
     Leases(LeasesWish),
+}
+
+/// What decides whether a client can be served while others can't: a POP with a lease needs a free
+/// place under CONCURRENCY, a POP with NOACK needs none; and some wait until a delivery is worth it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Class {
+    pub mode: Mode,
+    pub batch: Option<Batch>,
 }
 
 /// Jobs of any of these keys.
