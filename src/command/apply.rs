@@ -52,6 +52,7 @@ pub struct Apply<C>(PhantomData<C>);
 
 impl<C: LoggedCommands> Handler for Apply<C> {
     type Error = Error;
+    const ON_ERROR: fn(&Call, &Error) = report_entry::<Self>;
     const SPEC: Spec = Spec {
         name: c"dq.apply",
         summary: c"An internal command: an entry of the log that replicas and the AOF get",
@@ -82,10 +83,6 @@ impl<C: LoggedCommands> Handler for Apply<C> {
         }
         call.replies().ok();
         Ok(())
-    }
-
-    fn on_error(call: &Call, error: &Error) {
-        report_entry(call, &Self::SPEC, error);
     }
 }
 

@@ -69,6 +69,7 @@ pub struct ChangeHandler<C>(std::marker::PhantomData<C>);
 
 impl<C: Change> Handler for ChangeHandler<C> {
     const SPEC: Spec = C::SPEC;
+    const ON_ERROR: fn(&Call, &Error) = report_entry::<Self>;
     type Error = Error;
 
     fn run(call: &Call) -> Result<(), Error> {
@@ -87,10 +88,6 @@ impl<C: Change> Handler for ChangeHandler<C> {
                 Ok(())
             }
         }
-    }
-
-    fn on_error(call: &Call, error: &Error) {
-        report_entry(call, &C::SPEC, error);
     }
 }
 
@@ -184,9 +181,9 @@ impl<C: Query> Handler for QueryHandler<C> {
 /// A command that may be an entry of the log has failed. An entry that can't be applied, most often
 /// because a newer dq wrote it, is reported in this server's own log: nobody reads the error that a
 /// replica answers its primary.
-pub fn report_entry(call: &Call, spec: &Spec, error: &Error) {
+pub fn report_entry<C: Handler>(call: &Call, error: &Error) {
     if source_of(call) == Source::Log && !matches!(error, Error::Differs) {
-        let name = spec.name.to_string_lossy();
+        let name = C::SPEC.name.to_string_lossy();
         warning(&format!("can't apply {name} from the replication stream or AOF: {error}"));
         let key = call.args().get(1).map_or(&[][..], Arg::bytes);
         divergence::report(key);

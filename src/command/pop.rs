@@ -41,6 +41,7 @@ pub struct Pop;
 
 impl Handler for Pop {
     type Error = Error;
+    const ON_ERROR: fn(&Call, &Error) = report_entry::<Self>;
     const SPEC: Spec = Spec {
         name: c"dq.pop",
         summary: c"Takes the next ready jobs of a queue, each under a lease",
@@ -68,10 +69,6 @@ impl Handler for Pop {
             consumer.wait(call, &[key], source);
         }
         Ok(())
-    }
-
-    fn on_error(call: &Call, error: &Error) {
-        report_entry(call, &Self::SPEC, error);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::queue::{Millis, Removal, Remove, State};
 use crate::server::call::Call;
 use crate::server::key::Access;
 use crate::server::spec::{KeyUse, Spec};
-use crate::services::change::log;
+use crate::services::change::log::{Internal, LogForm};
 use crate::services::keys::opened::{source_of, OpenedKey};
 
 pub struct Purge;
@@ -53,14 +53,10 @@ impl Handler for Purge {
         let frame = opened.frame_for(source_of(call));
         let slots = frame.queue().to_purge(frame.now(), state, older, count);
         let names = frame.queue().ids_of(&slots);
-        let operation = Remove { ids: names.ids(), counted_as: Removal::Purged };
-        frame.change(
-            &operation,
-            log::LogForm::Internal(log::Internal::Forget, &names.bytes()),
-            |purged, _| {
-                call.replies().integer(purged.0 as u64);
-            },
-        );
+        let purge = Remove { ids: names.ids(), counted_as: Removal::Purged };
+        frame.change(&purge, LogForm::Internal(Internal::Forget, &names.bytes()), |purged, _| {
+            call.replies().integer(purged.0 as u64);
+        });
         Ok(())
     }
 }

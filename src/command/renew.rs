@@ -33,6 +33,7 @@ struct RenewArgs<'c> {
 
 impl Handler for Renew {
     type Error = Error;
+    const ON_ERROR: fn(&Call, &Error) = report_entry::<Self>;
     const SPEC: Spec = Spec {
         name: c"dq.renew",
         summary: c"Extends leases, and tells which are void as soon as one is",
@@ -75,10 +76,6 @@ impl Handler for Renew {
             replies.bulks(ids.collect::<Vec<_>>().into_iter());
         }
         Ok(())
-    }
-
-    fn on_error(call: &Call, error: &Error) {
-        report_entry(call, &Self::SPEC, error);
     }
 }
 

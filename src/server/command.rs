@@ -25,8 +25,8 @@ pub trait Handler {
     /// Parses, applies, replies. With an error nothing has been replied and nothing has changed.
     fn run(call: &Call) -> Result<(), Self::Error>;
 
-    /// What else is to be done when it fails, before the error is replied.
-    fn on_error(_call: &Call, _error: &Self::Error) {}
+    /// What else is done when it fails, before the error is replied.
+    const ON_ERROR: fn(&Call, &Self::Error) = |_, _| ();
 }
 
 /// Registers a command. False, with a word in the log, when the server won't have it.
@@ -87,7 +87,7 @@ unsafe extern "C" fn enter<C: Handler>(
 
 #[cold]
 fn reply_error<C: Handler>(call: &Call, error: &C::Error) {
-    C::on_error(call, error);
+    (C::ON_ERROR)(call, error);
     call.replies().error(&error.to_string());
 }
 

@@ -187,17 +187,17 @@ impl QueueKey for Key<'_> {
     }
 
     fn replicate_args(&self, command: &CStr, args: &[&[u8]]) {
-        // A word that is repeated between others, as ID is before each of many ids, becomes one
+        // An argument that is repeated between others, as ID is before each of many ids, becomes one
         // string.
         let is_again = |n: usize| {
             n.checked_sub(2)
                 .filter(|before| args.get(*before).zip(args.get(n)).is_some_and(is_one_slice))
         };
         let mut strings = Vec::with_capacity(args.len());
-        for (n, word) in args.iter().enumerate() {
+        for (n, arg) in args.iter().enumerate() {
             let made = is_again(n).and_then(|before| strings.get(before).copied());
             // SAFETY: each new string is freed below; the server retains what it keeps.
-            strings.push(made.unwrap_or_else(|| unsafe { new_string(word) }));
+            strings.push(made.unwrap_or_else(|| unsafe { new_string(arg) }));
         }
         // SAFETY: as above.
         unsafe {

@@ -29,7 +29,7 @@ pub(super) unsafe fn run(
         return Err(OUT_OF_MEMORY.into());
     }
     // SAFETY: each string is freed below; the server retains what it keeps.
-    let strings: Vec<_> = args.iter().map(|word| unsafe { new_string(word) }).collect();
+    let strings: Vec<_> = args.iter().map(|arg| unsafe { new_string(arg) }).collect();
     // SAFETY: the context is valid, and the format names the types of the arguments.
     let reply = unsafe {
         api!(RedisModule_Call)(

@@ -287,10 +287,9 @@ impl Queue {
         }
         match self.view(slot)?.state(now) {
             State::Ready => (),
-            State::Delayed | State::Dead => {
-                let kicked = self.kick_job(now, slot, now, Cause::ById);
-                kicked.or_impossible("a delayed or dead job can be kicked")?;
-            }
+            State::Delayed | State::Dead => self
+                .kick_job(now, slot, now, Cause::ById)
+                .or_impossible("a delayed or dead job can be kicked")?,
             State::Reserved | State::Done | State::Held => return None,
         }
         let due = self.view(slot).or_impossible("a kicked job is there")?.due();
