@@ -149,12 +149,16 @@ def one_command(name: str, docs: Raw) -> Raw:
     for argument in arguments:
         argument.pop("key_spec_index", None)
     replaced = DESCRIBED["parameters"].get(name, {})
-    call = [replaced.get(parameter["name"], parameter) for parameter in parameters(arguments)]
+    call = [
+        each
+        for parameter in parameters(arguments)
+        for each in replaced.get(parameter["name"], [parameter])
+    ]
     return {
         "summary": docs["summary"],
         "grammar": " ".join(["DQ." + name.upper(), *command_docs.grammar(arguments)]),
         "since": docs["since"],
-        "call": [parameter for parameter in call if parameter is not None],
+        "call": call,
         "exclusive": exclusive(arguments) + DESCRIBED["exclusive"].get(name, []),
         "reply": DESCRIBED["replies"].get(name),
     }
