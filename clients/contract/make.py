@@ -5,7 +5,8 @@
 The module tells its grammar (COMMAND DOCS), and this script derives from it what a client's method
 takes: names, types, what excludes what. So a change of the grammar changes commands.json, and the
 tests of every client fail until the client knows it. What the grammar can't say stands in
-described.json: the replies, and the types of the fields that GET, INFO and GROUPS show.
+described.json: the replies, the types of the fields that GET, INFO and GROUPS show, and for some
+parameters the list of those that stand in their place.
 
 README.md has the rules by which a parameter gets its name and its type.
 """
