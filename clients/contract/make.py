@@ -5,7 +5,8 @@
 The module tells its grammar (COMMAND DOCS), and this script derives from it what a client's method
 takes: names, types, what excludes what. So a change of the grammar changes commands.json, and the
 tests of every client fail until the client knows it. What the grammar can't say stands in
-described.json: the replies, and the types of the fields that GET, INFO and GROUPS show.
+described.json: the replies, the types of the fields that GET, INFO and GROUPS show, and for some
+parameters the list of those that stand in their place.
 
 README.md has the rules by which a parameter gets its name and its type.
 """
@@ -149,12 +150,16 @@ def one_command(name: str, docs: Raw) -> Raw:
     for argument in arguments:
         argument.pop("key_spec_index", None)
     replaced = DESCRIBED["parameters"].get(name, {})
-    call = [replaced.get(parameter["name"], parameter) for parameter in parameters(arguments)]
+    call = [
+        each
+        for parameter in parameters(arguments)
+        for each in replaced.get(parameter["name"], [parameter])
+    ]
     return {
         "summary": docs["summary"],
         "grammar": " ".join(["DQ." + name.upper(), *command_docs.grammar(arguments)]),
         "since": docs["since"],
-        "call": [parameter for parameter in call if parameter is not None],
+        "call": call,
         "exclusive": exclusive(arguments) + DESCRIBED["exclusive"].get(name, []),
         "reply": DESCRIBED["replies"].get(name),
     }

@@ -173,6 +173,18 @@ def test_a_wait_in_pieces_finishes_once(queue: Make) -> None:
     assert q.len("reserved") == 1
 
 
+def test_a_wait_in_pieces_lingers_once(queue: Make) -> None:
+    q = queue()
+    q.add_many(["a", "b"])
+    begin, wait = time.monotonic(), timedelta(seconds=60)
+    both = q.finish_and_pop(q.pop(), count=5, min=3, linger=timedelta(seconds=2.5), block=wait)
+    assert (both.finished, [job.body for job in both.jobs]) == (1, ["b"])
+    assert 2 < time.monotonic() - begin < 30
+    q.add_many(["c", "d", "e"])
+    assert len(q.pop(count=5, min=3, linger=timedelta(hours=1))) == 3
+    assert q.mpop(["other"], count=5, min=1, linger=timedelta(hours=1)) == []
+
+
 def test_a_pipeline_finishes_and_takes(queue: Make, client: redis.Redis) -> None:
     q = queue()
     q.add_many([("a", 1), ("b", 2)])

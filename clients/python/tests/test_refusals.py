@@ -113,6 +113,8 @@ def test_nowhere_is_a_duration_a_number_or_a_time(queue: Make) -> None:
         lambda: q.add("a", 1, at=SECOND),
         lambda: q.add("a", 1, until=1_795_000_000_000),
         lambda: q.pop(block=5),
+        lambda: q.pop(min=2, linger=5),
+        lambda: q.finish_and_mpop(["a"], ["b"], min=2, linger=5),
         lambda: q.pop(ttr=5),
         lambda: q.pause(for_=60),
         lambda: q.purge("dead", older=60),

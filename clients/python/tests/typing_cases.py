@@ -31,6 +31,7 @@ def of_a_queue(client: redis.Redis) -> None:
     assert_type(q.add("a", 1, delay=timedelta(minutes=1), nx=True), Added | Taken | Over)
     assert_type(q.add_many([1, ("a", 2)], delays=[timedelta(1)] * 2, nx=True), list[str | None])
     assert_type(q.pop(count=3), list[Delivery])
+    assert_type(q.pop(count=3, min=2, linger=timedelta(1)), list[Delivery])
     assert_type(q.finish(("a", 17), ("b", "*")), int)
     assert_type(q.finish_and_pop(q.pop(), count=3, ttr=timedelta(1)), FinishedAndTaken)
     assert_type(q.finish_and_pop([("a", 17), "b"]), FinishedAndTaken)
@@ -54,6 +55,7 @@ def of_a_queue(client: redis.Redis) -> None:
     q.add_many([1], spread=5)  # type: ignore[call-overload]  # pyright: ignore
     q.add_many([1], every=timedelta(1))  # type: ignore[call-overload]  # pyright: ignore
     q.finish_and_pop([("a", 17)], id="b")  # type: ignore[call-overload]  # pyright: ignore
+    q.pop(min=2, linger=5)  # type: ignore[call-overload]  # pyright: ignore
     q.pop(state="ready")  # type: ignore[call-overload]  # pyright: ignore
     q.len("old")  # type: ignore[call-overload]  # pyright: ignore
 

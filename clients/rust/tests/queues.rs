@@ -4,7 +4,7 @@
 
 use std::future::IntoFuture;
 use std::pin::pin;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use dq_client::testing::Server;
 use dq_client::{
@@ -181,6 +181,22 @@ async fn a_wait_in_pieces_finishes_once() {
     let (both, ()) = tokio::join!(both.into_future(), come_again);
     assert_eq!(both.unwrap(), FinishedAndTaken { finished: 2, jobs: Vec::new() });
     assert_eq!(other.len().state(State::Reserved).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_wait_in_pieces_lingers_once() {
+    let (_server, client) = server().await;
+    let queue = queue(&client, "q").await;
+    queue.add_many([("a", 1), ("b", 2)]).await.unwrap();
+    let (jobs, begin) = (queue.pop().await.unwrap(), Instant::now());
+    let linger = Duration::from_secs(1);
+    let both = queue.finish_and_pop(&jobs).count(5).min(3).linger(linger).block(2 * WITHIN);
+    let both = both.await.unwrap();
+    assert_eq!((both.finished, both.jobs.len(), &both.jobs[0].id), (1, 1, &"b".into()));
+    assert!(begin.elapsed() < WITHIN);
+    queue.add_many([("c", 1), ("d", 2), ("e", 3)]).await.unwrap();
+    assert_eq!(queue.pop().count(5).min(3).linger(HOUR).await.unwrap().len(), 3);
+    assert_eq!(queue.mpop(&["other".into()]).count(5).min(1).linger(HOUR).await.unwrap(), []);
 }
 
 #[tokio::test]

@@ -102,11 +102,13 @@ function inMilliseconds(parts: unknown): number {
 
 // Options whose numbers are milliseconds.
 const DURATIONS = new Set(
-  "delay ttr ttl keep late every jitter block for older step deadkeep spread".split(" "),
+  "delay ttr ttl keep late every jitter block for linger older step deadkeep spread".split(" "),
 );
 
 const NUMBERS = new Set(
-  "attempts burst concurrency count from groupconcurrency maxjobs maxlen priority runs".split(" "),
+  "attempts burst concurrency count from groupconcurrency maxjobs maxlen min priority runs".split(
+    " ",
+  ),
 );
 // Options without a value.
 const FLAGS = new Set("ensure hold noack nosink nx replace scheduled unbegun withdue".split(" "));

@@ -58,6 +58,9 @@ export async function whatIsRefused(queue: Queue): Promise<void> {
   both.length;
   // @ts-expect-error these jobs are taken as they come
   await queue.finishAndPop(both.jobs, { id: "a" });
+  await queue.pop({ count: 9, min: 3, linger: { seconds: 5 } });
+  // @ts-expect-error not a length of time
+  await queue.finishAndPop(both.jobs, { min: 3, linger: "5s" });
   // @ts-expect-error no such state
   await queue.len("sleeping");
   // @ts-expect-error null when there is no such job

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Key } from "../src/commands/base.ts";
-import { finishAndMpop, finishAndPop } from "../src/commands/consume.ts";
+import { finishAndMpop, finishAndPop, mpop, pop } from "../src/commands/consume.ts";
 import { addMany, addWords } from "../src/commands/produce.ts";
 import { JSON_CODEC, Retry } from "../src/index.ts";
 import { type Duration, ms, options, sent, span, text } from "../src/words.ts";
@@ -62,6 +62,8 @@ test("a value of another type is refused, and takes no other option for its own"
     [{ at: new Date(Number.NaN) }, /^at: a time is a Date, not Invalid Date/],
     [{ priority: true }, /^priority: a number, not true/],
     [{ attempts: "3" }, /^attempts: a number, not '3'/],
+    [{ min: "3" }, /^min: a number, not '3'/],
+    [{ linger: "5" }, /^linger: a length of time is milliseconds or parts/],
     [{ nx: 1 }, /^nx: true or false, not 1/],
     [{ hold: "yes" }, /^hold: true or false/],
     [{ backoff: 5 }, /^backoff: not 5/],
@@ -98,6 +100,20 @@ test("what is no list of jobs is refused, and a job with options of its own", ()
     const made = () => addMany(new Key("q"), jobs as never);
     assert.throws(made, { name: "TypeError", message: what });
   }
+});
+
+test("a batch waits to be worth it", () => {
+  const key = new Key("q");
+  const given = { count: 9, min: 3, linger: { seconds: 5 }, block: 0 };
+  const words = ["COUNT", "9", "MIN", "3", "LINGER", "5000", "BLOCK", "0"];
+  const finish = ["FINISH", "1", "a", "*"];
+  assert.deepEqual(pop(key, given).words, ["DQ.POP", "q", ...words]);
+  assert.deepEqual(mpop(key, ["b"], given).words, ["DQ.MPOP", "2", "q", "b", ...words]);
+  assert.deepEqual(finishAndPop(key, ["a"], given).words, ["DQ.POP", "q", ...words, ...finish]);
+  assert.deepEqual(finishAndMpop(key, ["a"], [], given).words, [
+    ...["DQ.MPOP", "1", "q", ...words],
+    ...["FINISH", "q", "1", "a", "*"],
+  ]);
 });
 
 test("jobs of another queue are not finished, nor what is no list of jobs", () => {

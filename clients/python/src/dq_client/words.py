@@ -13,7 +13,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MILLISECOND = timedelta(milliseconds=1)
 _DURATIONS = {
     *("block", "delay", "every", "for_", "jitter", "keep", "late", "older", "step", "ttl", "ttr"),
-    *("deadkeep", "spread"),
+    *("deadkeep", "linger", "spread"),
 }
 _TIMES = {"at", "until"}
 _FLAGS = {"ensure", "hold", "noack", "nosink", "nx", "replace", "scheduled", "unbegun", "withdue"}

@@ -16,6 +16,11 @@ macro_rules! pop_options {
         options! {
             /// How many at most; one by default.
             int count = "COUNT";
+            /// Delivers nothing until so many jobs may go, or the first of them has been ready for
+            /// `linger`.
+            int min = "MIN";
+            /// For how long the first job waits for `min`, from when it became ready.
+            duration linger = "LINGER";
             /// Waits for a job; zero for ever. On a shared connection all other commands wait
             /// meanwhile.
             wait block = "BLOCK";

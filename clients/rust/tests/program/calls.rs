@@ -135,7 +135,8 @@ macro_rules! add_options {
 macro_rules! pop_options {
     ($builder:expr, $told:expr) => {
         set!(
-            $builder, $told, count: int, ttr: time, noack: flag, withdue: flag, block: time,
+            $builder, $told, count: int, min: int, linger: time, ttr: time, noack: flag,
+            withdue: flag, block: time,
         )
     };
 }

@@ -18,6 +18,9 @@ import { type Add, addWords } from "./produce.ts";
 
 export interface PopOptions extends Wait {
   readonly count?: number | undefined;
+  /** Delivers nothing until so many jobs may go, or the first of them has been ready for `linger`. */
+  readonly min?: number | undefined;
+  readonly linger?: Duration | undefined;
   readonly ttr?: Duration | undefined;
   readonly noack?: boolean | undefined;
   readonly withdue?: boolean | undefined;

@@ -42,6 +42,8 @@ class PopOptions(TypedDict, total=False):
     """The options of DQ.MPOP. DQ.POP has `id`, too."""
 
     count: int | None
+    min: int | None
+    linger: timedelta | None
     block: timedelta | None
     ttr: timedelta | None
     noack: bool
@@ -52,15 +54,29 @@ def pop(
     key: Key,
     *,
     count: int | None = None,
+    min: int | None = None,
+    linger: timedelta | None = None,
     block: timedelta | None = None,
     ttr: timedelta | None = None,
     noack: bool = False,
     withdue: bool = False,
     id: Id | Sequence[Id] | None = None,
 ) -> Command[list[Delivery]]:
-    """Takes the next ready jobs, each under a lease. `block` of 0 waits without limit."""
+    """Takes the next ready jobs, each under a lease. `block` of 0 waits without limit. With `min`
+    and `linger` it delivers nothing until so many jobs may go, or the first of them has been ready
+    for so long.
+    """
     named = [] if id is None else [word for each in listed(id) for word in ("ID", each)]
-    words = key.command("POP", *named, count=count, ttr=ttr, noack=noack, withdue=withdue)
+    words = key.command(
+        "POP",
+        *named,
+        count=count,
+        min=min,
+        linger=linger,
+        ttr=ttr,
+        noack=noack,
+        withdue=withdue,
+    )
     return waiting(words, block, key.deliveries)
 
 
@@ -69,6 +85,8 @@ def mpop(
     others: Sequence[str],
     *,
     count: int | None = None,
+    min: int | None = None,
+    linger: timedelta | None = None,
     block: timedelta | None = None,
     ttr: timedelta | None = None,
     noack: bool = False,
@@ -78,7 +96,7 @@ def mpop(
     others. `key` of a delivery says which one it was.
     """
     keys = [key.name, *others]
-    given = options(count=count, ttr=ttr, noack=noack, withdue=withdue)
+    given = options(count=count, min=min, linger=linger, ttr=ttr, noack=noack, withdue=withdue)
 
     def read(reply: Any) -> list[Delivery]:
         if reply is None:
