@@ -103,7 +103,7 @@ def test_the_search_for_an_untouched_moved_queue_takes_no_whole_timer_runs(crowd
         before = runs_without_an_end(r)
         r.execute_command("DQ.ADD", "q", "a", "x", "DELAY", 10)
         r.rename("q", "renamed")
-        eventually(lambda: r.info("dq")["dq_jobs_ready"] == 1, 60)
+        eventually(lambda: r.info("dq")["dq_jobs_ready"] == 1, 300)
         assert runs_without_an_end(r) - before < 20
 
 
