@@ -192,9 +192,11 @@ impl Account {
             }
             Operation::Done { id, lease, result, keep, adds } => {
                 let mut after = self.clone();
-                let others = self.jobs.iter().map(|job| &job.new.id).filter(|other| *other != id);
-                after.once_waited_for =
-                    others.filter(|id| self.is_waited_for(id)).cloned().collect();
+                // What the finished job waited for, it waits for no more.
+                let others = || self.jobs.iter().filter(|job| job.new.id != *id);
+                let is_waited_for = |name: &&Bytes| others().any(|job| job.waits_for(name));
+                let names = others().map(|job| &job.new.id);
+                after.once_waited_for = names.filter(is_waited_for).cloned().collect();
                 if !after.finish(now, (id, *lease), (result.clone(), *keep)) {
                     return Outcome::Done(false);
                 }
