@@ -204,7 +204,10 @@ impl Account {
                     if !after.add(now, new) {
                         return Outcome::Refused;
                     }
-                    after.once_waited_for.extend(new.edges.after.iter().cloned());
+                    // Not for one that is done, or dead where that is enough.
+                    let open = new.edges.after.iter().filter(|id| after.is_waited_for(id));
+                    let open: Vec<Bytes> = open.cloned().collect();
+                    after.once_waited_for.extend(open);
                     let waits = !new.edges.before.is_empty();
                     after.once_waited_for.extend(waits.then(|| new.id.clone()));
                 }
