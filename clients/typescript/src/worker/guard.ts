@@ -1,8 +1,9 @@
 /** What handlers do to the process: errors that they let escape, and handlers that never end. */
 
-import { current, type Hand } from "./hands.ts";
+import { current } from "./hands.ts";
 import type { Net } from "./net.ts";
 import { named } from "./renewing.ts";
+import type { Hand } from "./running.ts";
 
 /**
  * Until the function that it returns is called, an error that a handler throws in a timer or an

@@ -6,29 +6,13 @@ import type { Delivery } from "../replies.ts";
 import { Gate } from "./gate.ts";
 import type { Line } from "./line.ts";
 import { ofError, ofReturn, type Settlement, unbegun } from "./outcomes.ts";
-import { RunningJob } from "./running.ts";
+import { Hand, RunningJob } from "./running.ts";
 
 /** What is done with each job. What a hook throws is a failure of the job. */
 export interface Work<Body> {
   readonly handler: (job: RunningJob<Body>) => unknown;
   readonly before: readonly ((job: RunningJob<Body>) => unknown)[];
   readonly after: readonly ((job: RunningJob<Body>, error: unknown) => unknown)[];
-}
-
-/** A job in hand, until the server has been told what came of it. */
-export class Hand {
-  readonly key: Key;
-  readonly job: RunningJob<never>;
-  /** Until when the lease is good, by this machine's clock. */
-  goodUntil: number;
-  /** Ends the attempt, whatever the handler does. */
-  fail: (error: unknown) => void = () => {};
-
-  constructor(key: Key, job: RunningJob<never>, goodUntil: number) {
-    this.key = key;
-    this.job = job;
-    this.goodUntil = goodUntil;
-  }
 }
 
 /**

@@ -1,12 +1,12 @@
 /** What came of a job: the words of a handler, and the commands that say it. */
 
-import type { Command, Key, Lease } from "../commands/base.ts";
+import type { Command, Key } from "../commands/base.ts";
 import type { DoneOptions } from "../commands/consume.ts";
 import { commands } from "../commands/index.ts";
 import { Invalid, said, textOf } from "../errors.ts";
 import type { Delivery } from "../replies.ts";
 import { type Duration, ms } from "../words.ts";
-import type { Hand } from "./hands.ts";
+import { type Hand, leaseOf } from "./running.ts";
 
 const REASON_BYTES = 512;
 
@@ -134,11 +134,6 @@ export function insteadOf(refused: Settlement, error: unknown): Settlement | und
 export function unbegun(key: Key, job: Delivery, hand?: Hand): Settlement {
   const command = commands.release(key, job.id, leaseOf(job), { unbegun: true });
   return { key, job, command, resort: "last", ...(hand && { hand }) };
-}
-
-/** Workers take jobs under a lease. */
-export function leaseOf(job: Delivery): Lease {
-  return job.lease as number;
 }
 
 /** As much of it as the server takes. Throws a TypeError for what is no text. */

@@ -7,9 +7,10 @@ import type { Key } from "../commands/base.ts";
 import { commands } from "../commands/index.ts";
 import { passes } from "../errors.ts";
 import { now, pauses } from "./gate.ts";
-import type { Hand, Hands } from "./hands.ts";
+import type { Hands } from "./hands.ts";
 import type { Line } from "./line.ts";
 import type { Net } from "./net.ts";
+import type { Hand } from "./running.ts";
 
 /** Two renewals may get lost. */
 const PER_TTR = 3;

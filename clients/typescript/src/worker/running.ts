@@ -1,12 +1,11 @@
 /** A job that a handler works on. */
 
-import type { Key } from "../commands/base.ts";
+import type { Key, Lease } from "../commands/base.ts";
 import { commands } from "../commands/index.ts";
 import { LeaseLost } from "../errors.ts";
 import type { Delivery, Dep } from "../replies.ts";
 import type { Duration } from "../words.ts";
 import type { Line } from "./line.ts";
-import { leaseOf } from "./outcomes.ts";
 
 export class RunningJob<Body = unknown> {
   readonly delivery: Delivery;
@@ -122,4 +121,25 @@ export class RunningJob<Body = unknown> {
     }
     return found;
   }
+}
+
+/** A job in hand, until the server knows its outcome. */
+export class Hand {
+  readonly key: Key;
+  readonly job: RunningJob<never>;
+  /** Until when the lease is good, by this machine's clock. */
+  goodUntil: number;
+  /** Ends the attempt, whatever the handler does. */
+  fail: (error: unknown) => void = () => {};
+
+  constructor(key: Key, job: RunningJob<never>, goodUntil: number) {
+    this.key = key;
+    this.job = job;
+    this.goodUntil = goodUntil;
+  }
+}
+
+/** Workers take jobs under a lease. */
+export function leaseOf(job: Delivery): Lease {
+  return job.lease as number;
 }

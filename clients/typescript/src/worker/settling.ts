@@ -5,10 +5,10 @@ import { commands } from "../commands/index.ts";
 import { isRefused } from "../errors.ts";
 import type { Failures } from "./failures.ts";
 import { firstOf, Gate, now, pauses } from "./gate.ts";
-import type { Hand } from "./hands.ts";
 import type { Line } from "./line.ts";
 import type { Net } from "./net.ts";
 import { insteadOf, type Settlement } from "./outcomes.ts";
+import type { Hand } from "./running.ts";
 
 /** In one FINISH, so that it doesn't hold the server up. */
 const MOST_AT_ONCE = 1_000;

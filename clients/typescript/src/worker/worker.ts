@@ -11,10 +11,10 @@ import type { OnError } from "./failures.ts";
 import { type Source, sources } from "./fetching.ts";
 import { Gate } from "./gate.ts";
 import { guard, leave } from "./guard.ts";
-import type { Hand, Work } from "./hands.ts";
+import type { Work } from "./hands.ts";
 import { Net, type Warn } from "./net.ts";
 import { isGenerator } from "./outcomes.ts";
-import type { RunningJob } from "./running.ts";
+import type { Hand, RunningJob } from "./running.ts";
 
 export type Served = Queue | Topic;
 
