@@ -6,7 +6,7 @@ use super::arg_reader::{once, options, ArgReader, CountedClaims, Name};
 use super::error::Error;
 use crate::queue::{
     Batch, Deliveries, Finish, FinishAndPop, Id, Millis, Mode, Operation, Pop, PopById, Queue,
-    Time, POP_JOBS_MAX,
+    POP_JOBS_MAX,
 };
 use crate::server::arg::Arg;
 use crate::server::call::Call;
@@ -15,7 +15,7 @@ use crate::services::change::log::{self, LogForm};
 use crate::services::keys::opened::{self, OpenedKey};
 use crate::services::waiting::pending::DeliveredJob;
 use crate::services::waiting::reply;
-use crate::services::waiting::wish::Shape;
+use crate::services::waiting::wish::{Class, Shape};
 
 pub struct Consumer<'c> {
     pub pop: Pop,
@@ -149,10 +149,8 @@ impl<'c> Consumer<'c> {
     ) -> bool {
         let would_wait = || self.block.is_some() && call.may_block();
         let reply = |taken: &Deliveries, queue: &Queue| self.reply(call, key, taken, queue);
-        let (mode, batch) = (self.pop.mode, self.batch);
-        let is_worth =
-            |queue: &Queue, now: Time| batch.is_none_or(|batch| queue.is_worth(now, mode, batch));
-        opened.frame_for(source).deliver(pop, is_worth, would_wait, log_as, reply)
+        let class = Class { mode: self.pop.mode, batch: self.batch };
+        opened.frame_for(source).deliver(pop, class, would_wait, log_as, reply)
     }
 
     /// The same, logged as a DQ.POP that says no more than what it takes.

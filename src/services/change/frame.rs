@@ -15,6 +15,7 @@ use crate::services::key_ref::QueueKey;
 use crate::services::keys::lazyfree;
 use crate::services::keys::value::QueueValue;
 use crate::services::timer::{sink, wakeup};
+use crate::services::waiting::wish::Class;
 use crate::services::waiting::{serving, watching};
 
 /// Where a command comes from.
@@ -89,7 +90,7 @@ impl<'q, H: Host> Frame<'q, H> {
     pub fn deliver<O: Operation<Outcome = Deliveries>>(
         mut self,
         pop: &O,
-        is_worth: impl FnOnce(&Queue, Time) -> bool,
+        class: Class,
         would_wait: impl FnOnce() -> bool,
         log_as: LogForm,
         reply: impl FnOnce(&Deliveries, &Queue),
@@ -104,7 +105,7 @@ impl<'q, H: Host> Frame<'q, H> {
             // could take a job that fell due in between, ahead of them.
             self.circumstances.now = time_for(&self.value.queue, self.circumstances.now);
         }
-        if !is_worth(&self.value.queue, self.circumstances.now) {
+        if !class.is_worth(&self.value.queue, self.circumstances.now) {
             self.end(false);
             return false;
         }

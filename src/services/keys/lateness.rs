@@ -1,5 +1,5 @@
 //! How late jobs were delivered: from the millisecond in which they were due to that in which
-//! somebody got them. Of one queue in one process: not saved, not replicated.
+//! a client got them. Of one queue in one process: not saved, not replicated.
 
 use hdrhistogram::Histogram;
 

@@ -120,7 +120,7 @@ pub fn wait(
 ) {
     let database = call.database();
     let places = keys.iter().map(|key| (database, key.into())).collect();
-    let wish = Wish::jobs(*pop, shape, places).batched(batch);
+    let wish = Wish::jobs(*pop, batch, shape, places);
     if !wait_for(call, keys, wish, timeout) {
         reply::nothing(call.replies(), shape);
     } else if batch.is_some() {

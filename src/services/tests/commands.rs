@@ -9,7 +9,7 @@ use crate::services::change::frame::{self, Frame, Source};
 use crate::services::change::log::{self, Internal, LogForm, LoggedCircumstances};
 use crate::services::key_ref::KeyRef;
 use crate::services::waiting::serving;
-use crate::services::waiting::wish::{Shape, Wish};
+use crate::services::waiting::wish::{Class, Shape, Wish};
 
 use super::key::Context;
 use super::keyspace::Order;
@@ -149,7 +149,7 @@ impl Node {
             let is_done = self.open_as(place, context, false, |key, value| {
                 Frame::new(self, key, value, Source::Client, None).deliver(
                     &pop,
-                    |_, _| true,
+                    Class { mode: pop.mode, batch: None },
                     || may_wait,
                     words,
                     reply,
@@ -161,7 +161,7 @@ impl Node {
         }
         let timeout = block.filter(|ms| *ms > 0).map(Duration::from_millis);
         let handle = |ticket| may_wait.then(|| self.block(client, ticket, places, timeout));
-        let wish = Wish::jobs(pop, SHAPE, places.clone());
+        let wish = Wish::jobs(pop, None, SHAPE, places.clone());
         let waits = block.is_some() && serving::wait(self, wish, timeout, handle);
         if waits {
             Reply::Waits

@@ -184,7 +184,7 @@ impl World {
         let wall = self.primary.wall_ms();
         let now = account.time_at(wall);
         // A queue takes its own clock from the moment on in which the wall clock is only a minute
-        // behind. Whoever asks gets then what the timer delivers when the wall clock is there.
+        // behind. A client that asks gets then what the timer delivers when the wall clock is there.
         if self.stepped_at.is_some() && account.clock > wall {
             return None;
         }

@@ -10,6 +10,7 @@ use crate::queue::{
 };
 use crate::services::change::frame::Frame;
 use crate::services::change::log::LogForm;
+use crate::services::waiting::wish::Class;
 
 use super::edges::NewEdges;
 use super::many::ManyJobs;
@@ -340,7 +341,8 @@ impl Operation {
                 match log_as {
                     // From a client.
                     LogForm::Command(..) => {
-                        let _ = open.deliver(&pop, |_, _| true, || false, log_as, told);
+                        let class = Class { mode, batch: None };
+                        open.deliver(&pop, class, || false, log_as, told);
                     }
                     LogForm::AsSent | LogForm::Internal(..) => open.change(&pop, log_as, &mut told),
                 }

@@ -204,7 +204,7 @@ impl World {
         }
         self.primary.is_primary.set(false);
         pacemaker::on_role_changed(&self.primary, false);
-        // What is on its way is somebody else's to deliver.
+        // What is on its way is for another node to deliver.
         self.owed.clear();
         self.primary.before_sleep();
     }

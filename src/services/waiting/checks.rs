@@ -16,7 +16,7 @@ use crate::services::timer::wakeup;
 const LOOKS_AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// Looks at what clients watch where another queue may be. The timer does it first: what it does to
-/// that queue is to be told.
+/// that queue is to be reported.
 pub fn check_watched<H: Keyspace>(host: H, slice: &TimeSlice) {
     retry_checks(host);
     let mut left_over = Vec::new();

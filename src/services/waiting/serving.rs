@@ -153,11 +153,8 @@ fn serve_at<H: Host>(
     let mut only = None;
     loop {
         let queue = &value.queue;
-        let is_worth = |Class { mode, batch }: Class| {
-            batch.is_none_or(|batch| queue.is_worth(now, mode, batch))
-        };
         let is_served =
-            |class: Class| only.is_none_or(|mode| class.mode == mode) && is_worth(class);
+            |class: Class| only.is_none_or(|mode| class.mode == mode) && class.is_worth(queue, now);
         let first = host.with(|state| state.waiters.first_at(database, key.name(), is_served));
         let Some((ticket, pop)) = first else {
             return true;

@@ -308,7 +308,7 @@ mod tests {
     fn waiters(of: &[&[&str]]) -> Waiters<char> {
         let mut waiters = Waiters::NONE;
         for (client, keys) in ('a'..).zip(of) {
-            waiters.join(client, Wish::jobs(TERMS, SHAPE, at(keys)), None);
+            waiters.join(client, Wish::jobs(TERMS, None, SHAPE, at(keys)), None);
         }
         waiters
     }
@@ -338,7 +338,7 @@ mod tests {
         let mut waiters = Waiters::NONE;
         for client in 'a'..='d' {
             let mode = if client < 'c' { Mode::Lease } else { Mode::NoAck };
-            waiters.join(client, Wish::jobs(Pop { mode, ..TERMS }, SHAPE, at(&["x"])), None);
+            waiters.join(client, Wish::jobs(Pop { mode, ..TERMS }, None, SHAPE, at(&["x"])), None);
         }
         let first_in = |waiters: &Waiters<char>, mode| {
             let (ticket, _) = waiters.first_at(0, b"x", |class| class.mode == mode)?;
@@ -364,7 +364,7 @@ mod tests {
         let mut waiters = Waiters::NONE;
         let batch = |min, ms| Some(Batch { min, linger: Millis::new(ms).unwrap() });
         for (client, batch) in [('a', batch(5, 90)), ('b', None), ('c', batch(2, 70))] {
-            let wish = Wish::jobs(TERMS, SHAPE, at(&["x"])).batched(batch);
+            let wish = Wish::jobs(TERMS, batch, SHAPE, at(&["x"]));
             waiters.join(client, wish, None);
         }
         let first_with = |waiters: &Waiters<char>, jobs| {
@@ -416,7 +416,7 @@ mod tests {
     fn keys_are_gone_through_in_parts_and_over_all_databases() {
         let mut waiters = waiters(&[&["b"], &["a", "d"], &["a"]]);
         let places = vec![(2, b"c"[..].into()), (7, b"a"[..].into())];
-        waiters.join('z', Wish::jobs(TERMS, SHAPE, places), None);
+        waiters.join('z', Wish::jobs(TERMS, None, SHAPE, places), None);
         let mut seen = Vec::new();
         let mut last = None;
         loop {
@@ -441,7 +441,7 @@ mod tests {
         for (client, deadline) in
             [('a', after(20)), ('b', after(10)), ('c', None), ('d', after(30))]
         {
-            waiters.join(client, Wish::jobs(TERMS, SHAPE, at(&["x"])), deadline);
+            waiters.join(client, Wish::jobs(TERMS, None, SHAPE, at(&["x"])), deadline);
         }
         assert_eq!(waiters.next_deadline(), after(10));
         let expired: Vec<Ticket> =

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::pending::DeliveredJobs;
 use super::watchers::{JobOutcome, SharedOutcome, WatchedLease};
-use crate::queue::{Batch, Id, Mode, Pop, Time};
+use crate::queue::{Batch, Id, Mode, Pop, Queue, Time};
 use crate::services::key_ref::KeyRef;
 
 /// The bytes of the replies that waiting clients get in one turn: no further client is unblocked
@@ -43,6 +43,13 @@ pub enum Wish {
 pub struct Class {
     pub mode: Mode,
     pub batch: Option<Batch>,
+}
+
+impl Class {
+    /// Whether a delivery to such a client is worth it at `now`.
+    pub fn is_worth(self, queue: &Queue, now: Time) -> bool {
+        self.batch.is_none_or(|batch| queue.is_worth(now, self.mode, batch))
+    }
 }
 
 /// Jobs of any of these keys.
@@ -148,16 +155,8 @@ impl Wish {
         REPLY_COST + beyond
     }
 
-    /// Jobs of these keys, on these terms.
-    pub fn jobs(terms: Pop, shape: Shape, places: Vec<KeyRef>) -> Wish {
-        Wish::Jobs(JobsWish { terms, batch: None, shape, places, delivered: None })
-    }
-
-    /// The same, once a delivery is worth it.
-    pub fn batched(self, batch: Option<Batch>) -> Wish {
-        match self {
-            Wish::Jobs(wish) => Wish::Jobs(JobsWish { batch, ..wish }),
-            Wish::Outcome(_) | Wish::Leases(_) => self,
-        }
+    /// Jobs of these keys, on these terms; once a delivery is worth it.
+    pub fn jobs(terms: Pop, batch: Option<Batch>, shape: Shape, places: Vec<KeyRef>) -> Wish {
+        Wish::Jobs(JobsWish { terms, batch, shape, places, delivered: None })
     }
 }

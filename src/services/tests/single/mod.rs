@@ -104,7 +104,7 @@ const SHAPE: Shape = Shape { with_key: false, with_due: false, finished: None };
 fn join(node: &Node, client: ClientNumber, pop: Pop) {
     let ticket = node.with(|state| state.waiters.next_ticket());
     let handle = node.block(client, ticket, &[place()], None);
-    let wish = Wish::jobs(pop, SHAPE, vec![place()]);
+    let wish = Wish::jobs(pop, None, SHAPE, vec![place()]);
     node.with(|state| state.waiters.join(handle, wish, None));
 }
 

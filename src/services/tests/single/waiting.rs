@@ -43,8 +43,9 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
         let key = Key { node: host, database: 0, name: b"q", context: Context::Reader };
         (serving::consumers(host), serving::consumers_at(host, &key))
     };
-    let wait =
-        |places, handle| serving::wait(host, Wish::jobs(Pop::ONE, SHAPE, places), None, |_| handle);
+    let wait = |places, handle| {
+        serving::wait(host, Wish::jobs(Pop::ONE, None, SHAPE, places), None, |_| handle)
+    };
     assert_eq!(counts(), (0, 0));
     assert!(!wait(vec![place()], None), "it can't wait");
     assert_eq!(counts(), (0, 0));
@@ -58,7 +59,7 @@ fn consumers_are_counted_at_all_keys_and_at_one() {
 fn a_consumer_of_another_database_is_not_looked_for() {
     let (node, _) = node();
     add(&node, b"a");
-    let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(7, b"q"[..].into())]);
+    let wish = Wish::jobs(Pop::ONE, None, SHAPE, vec![(7, b"q"[..].into())]);
     assert!(serving::wait(&node, wish, None, |_| Some(1)));
     let context = Context::Command { sent: None, is_inside_another: true };
     node.open_as(&place(), context, false, |key, value| {
@@ -191,7 +192,7 @@ fn all_waiting_consumers_are_looked_for_when_a_clock_was_set_or_the_timer_is_lat
     let host = &node;
     let name = |number: u32| Box::from(format!("{number:03}").as_bytes());
     for number in 0..150 {
-        let wish = Wish::jobs(Pop::ONE, SHAPE, vec![(number % 2, name(number as u32))]);
+        let wish = Wish::jobs(Pop::ONE, None, SHAPE, vec![(number % 2, name(number as u32))]);
         host.with(|state| state.waiters.join(number as u32, wish, None));
     }
     serving::serve_all_soon(host);
