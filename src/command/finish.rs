@@ -2,7 +2,7 @@
 //!
 //! The work is done: takes delivered jobs from the queue. A delivery is named by id and
 //! lease; `*` is the job's latest lease, whichever it is, and so is a bare id. A lease stays good
-//! after it ran out, until the job is delivered again: then somebody else has it, and this answers
+//! after it ran out, until the job is delivered again: then another worker has it, and this answers
 //! 0 for it. A job that is not delivered can't be finished, only deleted. A job that was added
 //! with KEEP stays, as done.
 //!

@@ -179,7 +179,7 @@ impl<C: Query> Handler for QueryHandler<C> {
 }
 
 /// A command that may be an entry of the log has failed. An entry that can't be applied, most often
-/// because a newer dq wrote it, is reported in this server's own log: nobody reads the error that a
+/// because a newer dq wrote it, is reported in this server's own log: no client reads the error that a
 /// replica answers its primary.
 pub fn report_entry<C: Handler>(call: &Call, error: &Error) {
     if source_of(call) == Source::Log && !matches!(error, Error::Differs) {

@@ -3,13 +3,13 @@
 //!
 //! Delivers the first ready jobs, by (priority, due time, order of scheduling), at most `n` (1),
 //! at most 10,000 or about 16 MiB of bodies in one go. Each is leased: until its TTR runs out, or
-//! that given here, nobody else gets it. With NOACK it is finished by being delivered, and comes
+//! that given here, no other client gets it. With NOACK it is finished by being delivered, and comes
 //! without a lease.
 //!
 //! With BLOCK, waits for so long (0 is no limit) until there is at least one; in a transaction or a
 //! script it doesn't wait.
 //!
-//! With MIN and LINGER, hands out nothing until m jobs may go, or the first of them has been ready for
+//! With MIN and LINGER, delivers nothing until m jobs may go, or the first of them has been ready for
 //! so long.
 //!
 //! ID takes these jobs instead, whatever they wait for: for their time, for a retry, for their
